@@ -22,8 +22,8 @@ from ablations.study.resolve import load_resolved
 from scalerl.recipe import ResolvedRecipe
 from scalerl.run.assemble import assemble
 from scalerl.run.checkpoint import read_checkpoint, write_checkpoint
-from scalerl.run.metrics import EMPTY_LOG
 from scalerl.run.run_folder import write_atomically
+from scalerl.run.run_log import EMPTY_LOG
 from scalerl.schedules import SCHEDULES
 
 STEPS = 6

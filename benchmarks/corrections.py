@@ -17,7 +17,7 @@ from ablations.answers.answer import REFERENCE, Answer
 from ablations.answers.questions import COMPUTE, LEVEL
 from ablations.findings.results import FittedVariant, Results, open_sweep
 from ablations.text import interval_text
-from scalerl.run.metrics import read_rows
+from scalerl.run.run_log import read_rows
 
 CURVES = Path(__file__).parents[1] / "docs/results/correction.csv"
 HEADINGS = ("variant", "level", "level − scalerl", "compute ÷ scalerl", "masked or cut: below, above", "mean mismatch")

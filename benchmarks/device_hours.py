@@ -18,8 +18,8 @@ from record import write_record
 
 from ablations.readings.hours import Hours, hours_cells
 from ablations.study.resolve import load_resolved
-from scalerl.run.metrics import read_rows
 from scalerl.run.run_folder import RunFolder
+from scalerl.run.run_log import read_rows
 
 SCALES = {"virtual": "laptop", "wall": "laptop_wall"}
 SCHEDULES = ("pipeline", "ppo_off_policy")

@@ -22,8 +22,8 @@ from ablations.diagnosis.diagnose import Diagnosis, diagnose
 from ablations.diagnosis.history import History
 from ablations.files.lookup import files_of
 from scalerl.recipe import ResolvedRecipe
-from scalerl.run.metrics import read_rows
 from scalerl.run.run_folder import RunFolder
+from scalerl.run.run_log import read_rows
 from scalerl.run.train import train
 
 HERE = Path(__file__).parent

@@ -23,8 +23,8 @@ from scalerl.evaluation.prompt_counts import PromptCounts
 from scalerl.recipe import ResolvedRecipe
 from scalerl.recipe.tasks import KSmallest
 from scalerl.run.checkpoint import write_checkpoint
-from scalerl.run.metrics import MetricsLog, Progress, evaluation_row
 from scalerl.run.run_folder import RunFolder
+from scalerl.run.run_log import MetricsLog, Progress, evaluation_row
 from scalerl.run.status import RunStatus
 
 NAME = "many"

@@ -17,7 +17,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from scalerl.run.metrics import WALL_FIELDS
+from scalerl.run.run_log import WALL_FIELDS
 
 
 def main() -> None:

@@ -22,7 +22,7 @@ from record import RESULTS, write_record
 import ablations
 from ablations.home.home import Home
 from ablations.study.expand import SweepRun
-from scalerl.run.metrics import read_rows
+from scalerl.run.run_log import read_rows
 from scalerl.run.status import RunStatus
 
 ROOT = Path(__file__).parents[1]

@@ -29,8 +29,8 @@ import numpy as np
 from record import write_record
 
 from ablations.study.resolve import load_resolved
-from scalerl.run.metrics import read_rows
 from scalerl.run.run_folder import RunFolder
+from scalerl.run.run_log import read_rows
 
 SCALES = {"wall": "laptop_wall", "virtual": "laptop"}
 SCHEDULES = ("pipeline", "ppo_off_policy")

@@ -18,8 +18,8 @@ from gpu_report.setting import Setting
 from scalerl.errors import Cancelled
 from scalerl.memory.forecast import LIBRARIES, TRANSFORMERS, PromptLengths, peak_memory
 from scalerl.recipe import ResolvedRecipe
-from scalerl.run.metrics import read_rows
 from scalerl.run.run_folder import RunFolder
+from scalerl.run.run_log import read_rows
 from scalerl.run.train import train
 from scalerl.tasks import all_tasks
 from scalerl.tokens import make_tokenizer

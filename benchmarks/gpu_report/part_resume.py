@@ -11,8 +11,8 @@ from typing import Any
 from gpu_report.results import Results
 from gpu_report.setting import Setting
 from scalerl.recipe import ResolvedRecipe
-from scalerl.run.metrics import read_rows
 from scalerl.run.run_folder import RunFolder
+from scalerl.run.run_log import read_rows
 from scalerl.run.train import train
 
 RECIPE: dict[str, Any] = {

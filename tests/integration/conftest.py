@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from scalerl.run.metrics import WALL_FIELDS
+from scalerl.run.run_log import WALL_FIELDS
 
 SCALE = """
 model: {hidden: 16, layers: 1, heads: 1, mlp: 32}

@@ -13,7 +13,7 @@ from own_programs import write_study
 from places import REPOSITORY
 from waiting import wait_until
 
-from scalerl.run.metrics import read_rows
+from scalerl.run.run_log import read_rows
 
 CURVE = """
 def right(step):

@@ -10,8 +10,8 @@ from pathlib import Path
 import pytest
 from places import DATA
 
-from scalerl.run.metrics import WALL_FIELDS, read_rows
 from scalerl.run.run_folder import RunFolder
+from scalerl.run.run_log import WALL_FIELDS, read_rows
 
 DONE, STOPPED, ON_THE_WALL_CLOCK = "b64197716932", "a81b84a39abf", "91e7f517f3ab"
 NO_LONGER_SAID = {"delta_rule", "C_mid_ratio", "C_mid_ratio_lo", "C_mid_ratio_hi"}

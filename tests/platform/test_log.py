@@ -16,7 +16,7 @@ from ablations import log
 from ablations.log import OwnRun, start
 from ablations.readings.task_curves import curve_of
 from scalerl.evaluation.prompt_counts import PromptCounts
-from scalerl.run.metrics import read_rows
+from scalerl.run.run_log import read_rows
 
 
 def started(folder: Path) -> OwnRun:

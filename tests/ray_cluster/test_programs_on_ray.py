@@ -8,7 +8,7 @@ from own_programs import HELD, write_study
 from ray_cluster.cluster import RayCluster, command_line
 from ray_cluster.study import LIMIT_S, RayStudy
 
-from scalerl.run.metrics import read_rows
+from scalerl.run.run_log import read_rows
 
 
 @pytest.fixture

@@ -9,8 +9,8 @@ from ray_cluster.cluster import command_line
 from ray_cluster.study import LIMIT_S, RayStudy, all_train
 from waiting import wait_until
 
-from scalerl.run.metrics import read_rows
 from scalerl.run.run_folder import RunFolder
+from scalerl.run.run_log import read_rows
 
 ONE_SIZE = ("cluster", "  attention", "evaluation", "compute_unit", "model", "warm_start", "optimiser", "batch")
 WALL = [line for line in SCALE.splitlines() if not line.startswith(ONE_SIZE)]

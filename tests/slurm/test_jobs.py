@@ -9,7 +9,7 @@ import pytest
 from slurm.study import LIMIT_S, ProgramStudy
 from waiting import wait_until
 
-from scalerl.run.metrics import read_rows
+from scalerl.run.run_log import read_rows
 
 
 @pytest.fixture

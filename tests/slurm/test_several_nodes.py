@@ -14,8 +14,8 @@ from slurm.conftest import opened, require
 from slurm.study import LIMIT_S, SlurmStudy
 from waiting import wait_until
 
-from scalerl.run.metrics import read_rows
 from scalerl.run.run_folder import RunFolder
+from scalerl.run.run_log import read_rows
 
 TORCH = "cluster: {type: wall, generators: 3, slots: 16}"
 """The first node trains, the others generate."""

@@ -20,7 +20,7 @@ from typing import Any
 
 from scalerl.errors import Cancelled
 from scalerl.run import checkpoint, loop
-from scalerl.run.metrics import MetricsLog
+from scalerl.run.run_log import MetricsLog
 from scalerl.run.train import train
 
 Moment = tuple[str, int]

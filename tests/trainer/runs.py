@@ -6,8 +6,8 @@ from pathlib import Path
 from typing import Any
 
 from scalerl.recipe import ResolvedRecipe
-from scalerl.run.metrics import WALL_FIELDS, read_rows
 from scalerl.run.run_folder import RunFolder
+from scalerl.run.run_log import WALL_FIELDS, read_rows
 from scalerl.run.train import train
 
 PROCESSES = multiprocessing.get_context("forkserver")

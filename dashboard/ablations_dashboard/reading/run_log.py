@@ -15,8 +15,8 @@ from ablations.errors import AblationsError
 from ablations.readings.run_reading import Stamp, stamp
 from ablations.tracking.mlflow_metrics import row_scalars
 from scalerl.run.health import Health
-from scalerl.run.metrics import read_rows
 from scalerl.run.run_folder import RunFolder
+from scalerl.run.run_log import read_rows
 
 Rows = list[dict[str, Any]]
 

@@ -5,8 +5,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from scalerl.run.health import EARLY, RECENT, SETTLED, column_mean
-from scalerl.run.metrics import log_fault, read_rows
 from scalerl.run.run_folder import RunFolder
+from scalerl.run.run_log import log_fault, read_rows
 
 LogRow = dict[str, Any]
 FIRST_STEPS = 3

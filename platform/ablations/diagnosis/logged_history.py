@@ -7,9 +7,10 @@ import numpy as np
 
 from ablations.diagnosis.history import History, LogRow
 from ablations.errors import AblationsError
-from ablations.logs.log import Log, by_step, check_begins_once, first_present
+from ablations.logs.log import Log, first_present
 from ablations.logs.presets import Preset, find_preset
 from ablations.logs.sources import find_log
+from ablations.logs.steps import by_step, check_begins_once
 
 TRAINING_COLUMNS: dict[str, dict[str, str]] = {
     # trl/trainer/grpo_trainer.py of TRL 1.16.0; the callbacks of transformers add loss, grad_norm and learning_rate.

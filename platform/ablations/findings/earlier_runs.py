@@ -16,8 +16,8 @@ from ablations.home.started_sweep import plans_of
 from ablations.readings.fitted_run import read_run
 from scalerl.errors import CannotResume
 from scalerl.recipe.command import AnyRecipe
-from scalerl.run.metrics import read_rows
 from scalerl.run.run_folder import RunFolder
+from scalerl.run.run_log import read_rows
 
 MOST_RUNS = 48
 """Limit on the runs that are read, the last started sweep first: a fit takes some 40 ms."""

@@ -26,7 +26,7 @@ from ablations.readings.run_reading import RunReading
 from ablations.readings.task_curves import curve_of
 from ablations.terminal.short_names import axes_in, meant, shown_names
 from ablations.text import compute_text, counted
-from scalerl.run.metrics import read_rows
+from scalerl.run.run_log import read_rows
 
 MOST_APART = 1.1
 """Ratio of the runs' last computes above which a note reports the difference."""

@@ -23,8 +23,8 @@ from pydantic import TypeAdapter, ValidationError
 from ablations.errors import AblationsError
 from ablations.home.started_sweep import StartedSweep
 from ablations.text import counted
-from scalerl.run.metrics import read_rows
 from scalerl.run.run_folder import write_atomically
+from scalerl.run.run_log import read_rows
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -9,5 +9,5 @@ several_runs        the runs of one table
 sources             what wrote a file or folder
 json_logs           JSON lines, and a `trainer_state.json`; tables: CSV and Parquet; console: printed lines
 tensorboard_events  event files; wandb_offline: offline runs of W&B; trackio_database: projects of Trackio
-rows                rows as columns; log: the log of one run, and its values by step
+rows                rows as columns; log: the log of one run; steps: one value for each step of it
 """

@@ -1,4 +1,4 @@
-"""The log of one run of any other trainer, and its values by step."""
+"""The log of one run of any other trainer."""
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -9,13 +9,8 @@ from typing import Any
 import numpy as np
 
 from ablations.errors import AblationsError, FileError, Place
-from ablations.nearest_name import MAX_NAMES, did_you_mean
-from ablations.text import counted
+from ablations.nearest_name import did_you_mean
 
-MOST_MISSING = 0.05
-"""Share of steps without the time that is summed, above which the compute is useless."""
-MOST_REPEATED, LEAST_REPEATED = 0.5, 3
-"""Share and number of steps with two scores from which they are not repetitions of a resumed run."""
 HALF_WRITTEN = "The last row is incomplete and was skipped."
 """Note on a log that its trainer may still be writing."""
 
@@ -38,33 +33,6 @@ class Log:
     notes: tuple[str, ...] = ()
 
 
-@dataclass(frozen=True, kw_only=True, eq=False)
-class StepValues:
-    """Values by step, each step once: `StepValues(step=np.array([0.0, 1.0]), columns={"loss": ...}, ...)`."""
-
-    step: np.ndarray
-    columns: Mapping[str, np.ndarray]
-    repeated: int
-    """Number of steps at which one of the columns has several values; the last value is used."""
-    stepless: int
-    """Number of rows that have a value of one of the columns, but no step."""
-
-
-def by_step(steps: np.ndarray, columns: Mapping[str, np.ndarray]) -> StepValues:
-    """The columns by ascending step; `steps` has the step of each row, NaN for rows that belong to none."""
-    unique = np.unique(steps[~np.isnan(steps)])
-    found, repeated, stepless = {}, np.zeros(unique.size, dtype=bool), np.zeros(steps.size, dtype=bool)
-    for name, values in columns.items():
-        present = ~np.isnan(values) & ~np.isnan(steps)
-        stepless |= ~np.isnan(values) & np.isnan(steps)
-        index = np.searchsorted(unique, steps[present])
-        merged = np.full(unique.size, np.nan)
-        merged[index] = values[present]  # of a repeated index NumPy assigns the last value
-        repeated |= np.bincount(index, minlength=unique.size) > 1
-        found[name] = merged
-    return StepValues(step=unique, columns=found, repeated=int(repeated.sum()), stepless=int(stepless.sum()))
-
-
 def first_present(log: Log, names: Sequence[str]) -> np.ndarray:
     """The first of these columns that each row has; raises AblationsError if the log has none of them."""
     known = [log.columns[name] for name in names if name in log.columns]
@@ -78,88 +46,6 @@ def first_present(log: Log, names: Sequence[str]) -> np.ndarray:
     for values in known[1:]:
         found = np.where(np.isnan(found), values, found)
     return found
-
-
-def thinning_note(step: np.ndarray, values: np.ndarray, name: str, *, is_of_each_step: bool) -> str:
-    """A note if steps are missing in a column that is summed over all steps; AblationsError if many are.
-
-    Unless each value `is_of_each_step`, it may stand for the same number of steps, so regular gaps are only noted.
-    """
-    logged = step[~np.isnan(values)]
-    if logged.size == 0:
-        return ""
-    apart = np.diff(logged, prepend=min(logged[0], 1.0) - 1.0)
-    if (missing := int(np.sum(np.maximum(apart - 1.0, 0.0)))) == 0:
-        return ""
-    place = int(np.argmax(apart > 1))
-    first = logged[place] - apart[place] + 1
-    said = (
-        f"{name} is missing at {counted(missing, 'step')} up to step {logged[-1]:g}, the first of them {first:g}, so "
-        "the compute is too low; export the whole history, or sum the time in another way with --compute"
-    )
-    usual = 1.0 if is_of_each_step else float(np.median(apart))
-    if np.sum(np.maximum(apart - usual, 0.0)) > MOST_MISSING * logged[-1]:
-        raise AblationsError(said)
-    return said
-
-
-def check_one_run(log: Log, steps: np.ndarray, values: np.ndarray, name: str) -> None:
-    """Raise AblationsError if the scores of one column belong to several runs or data sets.
-
-    A resumed run repeats steps too, but goes back first; it seldom repeats half of them.
-    """
-    present = ~np.isnan(values) & ~np.isnan(steps)
-    at, score = steps[present], values[present]
-    different = np.unique(at)
-    if different.size < max(at.size, 1):
-        for label, texts in log.labels().items():
-            runs: dict[str, set[float]] = {}
-            for step, text in zip(at.tolist(), np.array(texts)[present].tolist(), strict=True):
-                runs.setdefault(text, set()).add(step)
-            repeated = sum(map(len, runs.values())) - different.size
-            first, *others = map(min, runs.values())
-            if repeated >= MOST_REPEATED * different.size or (repeated and min(others) <= first):
-                listed = ", ".join(sorted({*texts} - {""})[:MAX_NAMES])
-                raise AblationsError(
-                    f"{log.place}: rows of one step differ in column {label!r}: {listed}; name the columns that tell "
-                    "runs apart with --variant and --seed, or keep the rows of one run"
-                )
-        if different.size == 1 and np.unique(score).size > 1:
-            raise AblationsError(
-                f"{log.place}: all {at.size} values of {name} are at step {at[0]:g}, as if no step was logged; name a "
-                "column of steps with --step"
-            )
-    twice = (at[1:] == at[:-1]) & (score[1:] != score[:-1])
-    if twice.sum() >= max(MOST_REPEATED * different.size, LEAST_REPEATED):
-        place = int(np.argmax(twice))
-        raise AblationsError(
-            f"{log.place}: {name} has two values at {int(twice.sum())} of {different.size} steps, {score[place]:g} and "
-            f"{score[place + 1]:g} at step {at[place]:g}, as if two data sets were logged under one name; log each "
-            "under its own name, or choose another --score"
-        )
-
-
-def check_begins_once(log: Log, steps: np.ndarray, name: str) -> np.ndarray:
-    """The steps of a column in the order of logging; AblationsError if they go back to the first and then no further.
-
-    A run that was resumed goes back less far, and one that was started anew has replaced all steps once it has come
-    further. Rows that were written twice are equal.
-    """
-    values = log.columns[name]
-    present = ~np.isnan(values) & ~np.isnan(steps)
-    at, value = steps[present], values[present]
-    anew = np.flatnonzero((at[1:] <= np.minimum.accumulate(at)[:-1]) & (at[1:] < at[:-1])) + 1
-    if anew.size == 0:
-        return at
-    before, after = at[: anew[-1]], at[anew[-1] :]
-    is_copy = after.size == before.size and np.array_equal(value[: anew[-1]], value[anew[-1] :])
-    if after.max() <= before.max() and np.isin(after, before).any() and not is_copy:
-        raise AblationsError(
-            f"{log.place}: the steps of {name} begin again at {after[0]:g} after {before[-1]:g}, and end at "
-            f"{after.max():g}: two runs are in one log, or a resumed one has counted from its start; keep the rows of "
-            "one run, or name a column that counts on with --step"
-        )
-    return at
 
 
 def content_of(path: Path) -> bytes:

@@ -16,8 +16,9 @@ from ablations.logs.expression import (
     evaluate,
     parse,
 )
-from ablations.logs.log import Log, by_step, check_begins_once, check_one_run, first_present, thinning_note
+from ablations.logs.log import Log, first_present
 from ablations.logs.presets import Preset, find_preset
+from ablations.logs.steps import by_step, check_begins_once, check_one_run, thinning_note
 from ablations.nearest_name import MAX_NAMES, did_you_mean
 from ablations.text import counted
 

@@ -38,8 +38,8 @@ from ablations.readings.kept import code_in, kept_tree, read_kept_tree
 from ablations.readings.task_curves import curve_of
 from scalerl.recipe import ResolvedRecipe
 from scalerl.recipe.command import CommandRecipe
-from scalerl.run.metrics import log_fault, read_rows
 from scalerl.run.run_folder import RunFolder
+from scalerl.run.run_log import log_fault, read_rows
 
 JUST_NOW_NS = 100_000_000
 MOST_KEPT = 6

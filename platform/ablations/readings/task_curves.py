@@ -22,7 +22,7 @@ from ablations.fit.prompt_noise import answer_variance, prompt_variance
 from ablations.home.started_sweep import StartedSweep
 from ablations.nearest_name import did_you_mean
 from scalerl.evaluation.prompt_counts import PromptCounts
-from scalerl.run.metrics import read_rows
+from scalerl.run.run_log import read_rows
 
 
 def curve_of(rows: Iterable[dict[str, Any]], name: str, task: str | None = None) -> Curve | None:

@@ -4,7 +4,7 @@
 
 Files that a home folder can recreate are left out (cached readings, reports, Optuna's database), and so are files that
 make sense in one place only: locks, Slurm submissions, MLflow's state. gzip's checksum finds damage on the way; a run's
-checkpoint says what its log was, here as there (`scalerl.run.metrics.log_fault`).
+checkpoint says what its log was, here as there (`scalerl.run.run_log.log_fault`).
 """
 
 import gzip

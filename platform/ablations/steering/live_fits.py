@@ -15,7 +15,7 @@ from ablations.readings.run_reading import start_of
 from ablations.readings.task_curves import curve_of
 from ablations.steering.stopping import recent_truncation
 from ablations.study.expand import SweepRun
-from scalerl.run.metrics import read_rows
+from scalerl.run.run_log import read_rows
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)

@@ -1,6 +1,7 @@
 """MLflow, filled from the run folders at any time. A map of the room:
 
 push_missing       pushes what MLflow lacks: sweeps, variants and runs to MLflow
+mean_curve         the mean curve of a variant over its seeds
 mlflow_experiment  the requests of a synchroniser to MLflow's client
 measured_experiment  the runs of an MLflow experiment that somebody else filled
 mlflow_metrics     run logs as batches of metrics, thinned, and one row as metrics

@@ -10,8 +10,8 @@ from itertools import islice
 from typing import Any, NamedTuple
 
 from ablations.tracking.descriptions import metric_name
-from scalerl.run.metrics import read_rows
 from scalerl.run.run_folder import RunFolder
+from scalerl.run.run_log import read_rows
 
 NUM_ROWS_METRIC = "system/rows"
 """Name of the metric in every batch with the number of run-log rows processed so far. MLflow shows it apart."""

@@ -9,17 +9,15 @@ fit and keeps the earlier ones.
 """
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Literal
 
-import numpy as np
 from filelock import FileLock, Timeout
 
 from ablations.findings.results import Results, read_results
-from ablations.fit.curve import Curve
 from ablations.home.plan import PlannedRun, PlannedVariant
 from ablations.home.started_sweep import StartedSweep
 from ablations.home.state import State
@@ -41,6 +39,7 @@ from ablations.tracking.ledger import (
     stored_recipe,
     written_state,
 )
+from ablations.tracking.mean_curve import mean_curve
 from ablations.tracking.mlflow_experiment import (
     MAX_BATCH_METRICS,
     OF_ONE_RUN,
@@ -356,26 +355,6 @@ def _key_of(tags: dict[str, str]) -> tuple[str, ...]:
     if RUN_TAG in tags:
         return (tags[RUN_TAG],)
     return tags.get(VARIANT_TAG, ""), tags.get(OVERRIDES_TAG, "")
-
-
-def mean_curve(curves: Sequence[Curve]) -> list[tuple[int, float, float]]:
-    """The mean over curves at each reading of the first curve, up to the compute that all reach; linear between
-    readings.
-
-    Each entry is step, compute and pass rate. The step is the first curve's, or the number of its readings so far.
-    Without curves the list is empty.
-
-    >>> one, two = (Curve(name="", compute=[0, 10, 20], score=[0.3, end, end]) for end in (0.5, 0.7))
-    >>> mean_curve([one, two])[1]
-    (1, 10.0, 0.6)
-    """
-    if not curves:
-        return []
-    first = curves[0]
-    compute = first.compute[first.compute <= min(float(curve.compute[-1]) for curve in curves)]
-    mean = np.mean([np.interp(compute, curve.compute, curve.score) for curve in curves], axis=0)
-    steps = np.arange(first.compute.size) if first.step is None else first.step
-    return list(zip(steps[: compute.size].astype(int).tolist(), compute.tolist(), mean.tolist(), strict=True))
 
 
 def started_ms(folders: list[RunFolder]) -> int | None:

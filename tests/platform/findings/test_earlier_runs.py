@@ -23,7 +23,7 @@ from fixtures_design import (
 from ablations.findings.earlier_runs import known_of_home
 from ablations.home.home import Home
 from ablations.home.started_sweep import StartedSweep, read_sweep
-from scalerl.run.metrics import read_rows
+from scalerl.run.run_log import read_rows
 
 
 @pytest.fixture(scope="module")

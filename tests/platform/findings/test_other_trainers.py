@@ -14,7 +14,7 @@ from typer.testing import CliRunner
 from ablations.cli import app
 from ablations.errors import AblationsError
 from ablations.home.started_sweep import StartedSweep, read_sweep
-from scalerl.run.metrics import read_rows
+from scalerl.run.run_log import read_rows
 
 OF_THE_PLATFORM = {"overrides", "hours", "cost"}
 

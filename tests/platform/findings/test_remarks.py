@@ -17,7 +17,7 @@ from ablations.report.page import report_page
 from ablations.report.words.comparison import ResultRow, answers, sentence
 from ablations.tracking.sortable import verdicts_of_run, verdicts_of_variant
 from scalerl.run.health import Health, nothing_trained, skipped
-from scalerl.run.metrics import read_rows
+from scalerl.run.run_log import read_rows
 
 NOW = datetime(2026, 1, 1, tzinfo=UTC)
 FALLEN = planned_run("loo-loss", 1).id

@@ -13,7 +13,7 @@ from ablations.findings.results import read_results
 from ablations.home.home import Home
 from ablations.home.started_sweep import StartedSweep, read_sweep
 from ablations.report.words.comparison import method, unkept_results_note
-from scalerl.run.metrics import read_rows
+from scalerl.run.run_log import read_rows
 
 
 @pytest.fixture

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from ablations.fit.curve import Curve
-from ablations.tracking.push_missing import mean_curve
+from ablations.tracking.mean_curve import mean_curve
 
 
 def curve(compute: list[float], score: list[float], step: list[int] | None = None) -> Curve:

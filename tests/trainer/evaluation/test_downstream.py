@@ -9,8 +9,8 @@ from trainer.tiny import PolicySampler, random_policy, tiny_recipe
 
 from scalerl.evaluation.downstream import DownstreamEvaluator, mean_pass_at_k, pass_at_k
 from scalerl.rollout import Outcome
-from scalerl.run.metrics import WALL_FIELDS, read_rows
 from scalerl.run.run_folder import RunFolder
+from scalerl.run.run_log import WALL_FIELDS, read_rows
 from scalerl.run.train import train
 from scalerl.tasks import all_tasks
 from scalerl.tokens import make_tokenizer

@@ -21,8 +21,8 @@ from waiting import wait_until
 
 from scalerl.processes.coordinator import Coordinator
 from scalerl.processes.launch import units_of
-from scalerl.run.metrics import read_rows
 from scalerl.run.run_folder import RunFolder
+from scalerl.run.run_log import read_rows
 from scalerl.run.train import train
 from scalerl.weights.broadcast import BroadcastStore
 

@@ -37,8 +37,8 @@ from scalerl.processes.messages import NewRequests, NewWeights, Paused, Resume, 
 from scalerl.processes.remote_learner import LOOK_S
 from scalerl.processes.time_sheet import Pastime, ReportedAccount, TimeSheet
 from scalerl.recipe import ResolvedRecipe
-from scalerl.run.metrics import read_rows
 from scalerl.run.run_folder import RunFolder
+from scalerl.run.run_log import read_rows
 from scalerl.tasks import make_task
 from scalerl.tokens import SymbolTokenizer
 from scalerl.tokens.symbols import END_THINK_ID, EOS_ID

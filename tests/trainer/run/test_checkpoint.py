@@ -15,7 +15,7 @@ from scalerl.durable import part_of_rank, write_part
 from scalerl.errors import CannotResume
 from scalerl.run import checkpoint
 from scalerl.run.checkpoint import read_checkpoint, write_checkpoint
-from scalerl.run.metrics import EMPTY_LOG, LogMark
+from scalerl.run.run_log import EMPTY_LOG, LogMark
 from scalerl.run.sealed_json import seal
 from scalerl.schedules import SCHEDULES
 

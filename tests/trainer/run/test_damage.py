@@ -15,8 +15,8 @@ from trainer.tiny import tiny_recipe
 
 from scalerl.errors import CannotResume
 from scalerl.model.build import new_policy
-from scalerl.run.metrics import read_rows
 from scalerl.run.run_folder import RunFolder
+from scalerl.run.run_log import read_rows
 from scalerl.run.train import train
 
 FIRST, BUDGET = 1.0, 3.0

@@ -4,8 +4,8 @@ import pytest
 from formats_page import documented_field, train_fields
 from trainer.tiny import SETTINGS, tiny_recipe
 
-from scalerl.run.metrics import read_rows
 from scalerl.run.run_folder import RunFolder
+from scalerl.run.run_log import read_rows
 from scalerl.run.train import train
 
 MOE = {"type": "moe", "hidden": 16, "layers": 1, "heads": 2, "mlp": 16, "experts": 4, "experts_per_token": 2}

@@ -24,8 +24,8 @@ from scalerl.processes.messages import Measure, MeasuredWeights, Measuring, Paus
 from scalerl.recipe import ResolvedRecipe
 from scalerl.run.assemble import assemble
 from scalerl.run.meter import make_meter
-from scalerl.run.metrics import read_rows
 from scalerl.run.run_folder import RunFolder
+from scalerl.run.run_log import read_rows
 from scalerl.schedules import SCHEDULES
 from scalerl.tasks import make_task
 from scalerl.tokens import make_tokenizer

@@ -12,8 +12,8 @@ from trainer.tiny import make_group, random_policy, tiny_recipe
 from scalerl.learner.batch import make_batch
 from scalerl.learner.torch_learner import TorchLearner
 from scalerl.run.health import Health, health_warnings
-from scalerl.run.metrics import read_rows
 from scalerl.run.run_folder import RunFolder
+from scalerl.run.run_log import read_rows
 from scalerl.run.train import train
 
 

@@ -24,8 +24,8 @@ from scalerl.processes.remote_evaluator import RemoteEvaluator
 from scalerl.processes.time_sheet import ReportedAccount
 from scalerl.prompts.judge import VerifierFailed
 from scalerl.rollout import Prompt
-from scalerl.run.metrics import Progress
 from scalerl.run.pending import Due, PendingEvaluations
+from scalerl.run.run_log import Progress
 from scalerl.weights.folder import KeptStore
 
 pytestmark = pytest.mark.timeout(120)

@@ -11,8 +11,8 @@ from own_programs import OTHER_TRAINER, program_run
 from waiting import wait_until
 
 from scalerl.errors import ProgramFailed
-from scalerl.run.metrics import read_rows
 from scalerl.run.run_folder import RunFolder
+from scalerl.run.run_log import read_rows
 from scalerl.run.train import train
 
 JOB = (

@@ -13,8 +13,8 @@ from trainer.tiny import tiny_recipe
 from waiting import wait_until
 
 from scalerl.learner.deepspeed_engine import imported_deepspeed
-from scalerl.run.metrics import read_rows
 from scalerl.run.run_folder import RunFolder
+from scalerl.run.run_log import read_rows
 
 PROGRAM = Path(__file__).with_name("rank_run.py")
 BUDGET = 0.9

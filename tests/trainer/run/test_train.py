@@ -20,7 +20,7 @@ from scalerl.learner.torch_learner import TorchLearner
 from scalerl.model.build import new_policy
 from scalerl.run import loop
 from scalerl.run.checkpoint import MANIFEST, time_between_saves
-from scalerl.run.metrics import MetricsLog, read_rows
+from scalerl.run.run_log import MetricsLog, read_rows
 from scalerl.run.status import RunStatus
 from scalerl.run.train import train
 from scalerl.run.warm_start import start_key

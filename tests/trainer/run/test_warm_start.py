@@ -18,8 +18,8 @@ from scalerl.learner.learner import Diverged
 from scalerl.model.build import new_policy
 from scalerl.recipe import ResolvedRecipe
 from scalerl.run import warm_start
-from scalerl.run.metrics import WALL_FIELDS, read_rows
 from scalerl.run.run_folder import RunFolder
+from scalerl.run.run_log import WALL_FIELDS, read_rows
 from scalerl.run.train import train
 from scalerl.run.warm_start import Listener, accumulate, load_or_train, pass_tokens, start_key
 from scalerl.tasks import all_tasks

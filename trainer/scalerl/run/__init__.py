@@ -7,7 +7,7 @@ loop          the training loop, evaluations, checkpoints, the final model
 warm_start    the supervised start, shared by all runs of a scale and seed
 run_folder    the files of a run
 checkpoint    the run's state, in parts, and when to save it; encoding: the contents of the parts
-metrics       the run log, and whether it is unchanged; does not load torch
+run_log       the run log, and whether it is unchanged; does not load torch
 status        the state of a run; sealed_json: a file with its own SHA-256; neither loads torch
 status_file   keeps the status current while the run trains
 meter         the parts of an evaluator process, if there is one

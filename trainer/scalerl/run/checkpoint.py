@@ -29,8 +29,8 @@ from scalerl.durable import Part, file_sha256, part_of_rank, sync_file, write_pa
 from scalerl.errors import CannotResume
 from scalerl.rollout import Prompt
 from scalerl.run.encoding import Encoded, decode, encode
-from scalerl.run.metrics import LogMark
 from scalerl.run.run_folder import replace_folder, write_atomically
+from scalerl.run.run_log import LogMark
 from scalerl.run.sealed_json import read_sealed, seal
 
 CHECKPOINT_FORM = 5

@@ -32,10 +32,10 @@ from scalerl.rollout import Group
 from scalerl.run.assemble import assemble
 from scalerl.run.checkpoint import Manifest, SaveInterval, damaged, other_form, read_checkpoint, write_checkpoint
 from scalerl.run.health import Health
-from scalerl.run.metrics import EMPTY_LOG, LogMark, MetricsLog, Progress, evaluation_row, read_rows
 from scalerl.run.pending import MOST_PENDING, Due
 from scalerl.run.rollout_rows import trained_rollouts
 from scalerl.run.run_folder import RunFolder, replace_folder, write_atomically
+from scalerl.run.run_log import EMPTY_LOG, LogMark, MetricsLog, Progress, evaluation_row, read_rows
 from scalerl.run.status_file import StatusFile
 from scalerl.run.train_row import progress_of, train_row
 from scalerl.run.warm_start import Listener

@@ -16,7 +16,7 @@ from scalerl.processes.messages import Measure, MeasuredWeights, Refused
 from scalerl.processes.process_cluster import WallCluster
 from scalerl.processes.remote_evaluator import RemoteEvaluator
 from scalerl.run.checkpoint import damaged
-from scalerl.run.metrics import Progress
+from scalerl.run.run_log import Progress
 from scalerl.weights.folder import KeptStore
 
 MOST_PENDING = 2

@@ -26,8 +26,8 @@ from scalerl.quantities import counted
 from scalerl.recipe.command import CommandRecipe, ProgramOwnLog
 from scalerl.recipe.file_hash import hashes_of_code
 from scalerl.run.command_line import CONFIG_FILE, command_line, environment_of_run, fill_placeholders, values_of_run
-from scalerl.run.metrics import read_rows
 from scalerl.run.run_folder import RunFolder
+from scalerl.run.run_log import read_rows
 from scalerl.run.status_file import StatusFile
 from scalerl.sandbox.inside import PR_SET_PDEATHSIG, prctl
 

@@ -19,7 +19,7 @@ from scalerl.errors import CannotResume
 from scalerl.recipe import ResolvedRecipe
 from scalerl.recipe.command import AnyRecipe, recipe_from_stored
 from scalerl.recipe.own_function import copy_files
-from scalerl.run.metrics import LOG_FILE
+from scalerl.run.run_log import LOG_FILE
 from scalerl.run.status import RunStatus
 
 IDENTITY = re.compile("[0-9a-f]{12}")

@@ -9,7 +9,7 @@ import numpy as np
 
 from scalerl.cluster.cluster import Cluster, TrainedStep
 from scalerl.rollout import Group
-from scalerl.run.metrics import Progress
+from scalerl.run.run_log import Progress
 
 
 def progress_of(cluster: Cluster) -> Progress:

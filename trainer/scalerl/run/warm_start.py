@@ -31,8 +31,8 @@ from scalerl.recipe import PretrainedModel, ResolvedRecipe
 from scalerl.recipe.models import model_sha256
 from scalerl.recipe.scale import Optimiser
 from scalerl.run.checkpoint import Manifest, SaveInterval, read_checkpoint, write_checkpoint
-from scalerl.run.metrics import MetricsLog, read_rows
 from scalerl.run.run_folder import remove_leftovers, replace_folder, write_atomically
+from scalerl.run.run_log import MetricsLog, read_rows
 from scalerl.tasks import Task
 from scalerl.tokens import make_tokenizer
 

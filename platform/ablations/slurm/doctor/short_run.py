@@ -15,8 +15,8 @@ from pathlib import Path
 from ablations.files.tail import tail
 from ablations.home.home import Home
 from ablations.pools.job import train_run
-from scalerl.run.metrics import read_rows
 from scalerl.run.run_folder import write_atomically
+from scalerl.run.run_log import read_rows
 
 NUM_LOG_LINES = 12
 

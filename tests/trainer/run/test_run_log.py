@@ -6,7 +6,7 @@ import math
 
 import pytest
 
-from scalerl.run.metrics import EMPTY_LOG, LogMark, MetricsLog, Progress, evaluation_row, read_rows
+from scalerl.run.run_log import EMPTY_LOG, LogMark, MetricsLog, Progress, evaluation_row, read_rows
 
 ROWS = [{"kind": "eval", "step": 0, "pass_rate": 0.25}, {"kind": "train", "step": 1}, {"kind": "eval", "step": 1}]
 
