@@ -19,7 +19,7 @@ from ablations.tracking import push_missing
 from sqlalchemy import event
 from sqlalchemy.engine import Engine
 
-synchroniser.MAX_BATCH_METRICS = 150
+push_missing.MAX_BATCH_METRICS = 150
 left = [4]
 
 def strike():
@@ -32,7 +32,7 @@ def seen(connection, cursor, statement, *rest):
         strike()
 
 event.listen(Engine, "after_cursor_execute", seen)
-synchroniser.push_sweep(read_sweep(Home(Path(sys.argv[1])), "loo"))
+push_missing.push_sweep(read_sweep(Home(Path(sys.argv[1])), "loo"))
 """
 
 
