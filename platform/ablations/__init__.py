@@ -41,6 +41,27 @@ if TYPE_CHECKING:
 
 __version__ = "0.1.0"
 
+__all__ = [
+    "AblationsError",
+    "Curve",
+    "Fit",
+    "Results",
+    "backtest_sweep",
+    "compare",
+    "curves_figure",
+    "curves_picture",
+    "differences_picture",
+    "fit_curve",
+    "forecast_figure",
+    "forecast_sweep",
+    "open_sweep",
+    "paper_comparison",
+    "read_curves",
+    "start",
+    "sweeps",
+    "verdicts_figure",
+]
+
 MODULES = {
     "AblationsError": "errors",
     "Curve": "fit.curve",
@@ -61,8 +82,7 @@ MODULES = {
     "sweeps": "findings.results",
     "verdicts_figure": "report.forest",
 }
-"""Module that defines each name."""
-__all__ = [*MODULES]  # pyright: ignore[reportUnsupportedDunderAll]  computed, so that no second list says the same
+"""Module that defines each name of `__all__`."""
 
 """The rooms by height; each imports only what stands below it:
 

@@ -34,8 +34,8 @@ class Shown:
 
 
 def choose_sweep() -> StartedSweep:
-    """The sweep named in the URL, or the last started one; AblationsError if the home folder lacks the named one.
-    Without any sweep the page ends here."""
+    """The sweep named in the URL, or the last started one; without it, or without any sweep, the page ends here with a
+    message."""
     home = find_home(None)
     names = home.sweep_names()
     if not names:
@@ -45,7 +45,9 @@ def choose_sweep() -> StartedSweep:
     wanted = in_url("sweep")
     if wanted and wanted[0] not in names:
         st.title("Ablations")
-        raise AblationsError(f"No sweep `{wanted[0]}` in `{home.path}`; {did_you_mean(wanted[0], names, 'sweeps')}")
+        near = in_markdown(did_you_mean(wanted[0], names, "sweeps"))
+        st.error(f"No sweep {in_code(wanted[0])} in {in_code(str(home.path))}; {near}")
+        st.stop()
     name = pick("sweep", "Sweep", names, default=names[0], widget=st.sidebar.selectbox, is_kept=True)
     st.sidebar.caption(f"Home folder {in_code(str(home.path))}")
     return read_sweep(home, name)

@@ -66,7 +66,7 @@ def recipe_words(home: Home) -> dict[str, str]:
     for name in home.sweep_names():
         with suppress(AblationsError):  # the page of sweeps reports the error
             variants = read_sweep(home, name).plan.variants
-            found |= {f"{VARIANT} {name}/{variant.name}": variant.runs[0].id for variant in variants}
+            found |= {f"{VARIANT} {name}/{variant.name}": variant.runs[0].id for variant in variants if variant.runs}
     return found
 
 

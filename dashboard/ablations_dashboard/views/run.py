@@ -61,7 +61,7 @@ def show() -> None:
 
 
 def choose_run(sweep: StartedSweep, rows: list[RunRow]) -> str:
-    """The id of the run named in the URL, or the first one; AblationsError if the home folder lacks the named one."""
+    """The id of the run named in the URL, or the first one; without it the page ends here with a message."""
     names = {row.id: row.name for row in rows}
     if not names:
         st.title("Run")
@@ -71,8 +71,9 @@ def choose_run(sweep: StartedSweep, rows: list[RunRow]) -> str:
     # The URL may name a run of another sweep if the sweep was changed, here or on another page.
     if wanted and wanted[0] not in names and wanted[0] not in sweep.home.run_ids():
         st.title("Run")
-        near = did_you_mean(wanted[0], list(names), "runs")
-        raise AblationsError(f"No run `{wanted[0]}` in sweep `{sweep.name}`; {near}")
+        near = in_markdown(did_you_mean(wanted[0], list(names), "runs"))
+        st.error(f"No run {in_code(wanted[0])} in sweep {in_code(sweep.name)}; {near}")
+        st.stop()
     return pick(
         "run",
         "Run",

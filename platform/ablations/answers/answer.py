@@ -42,7 +42,7 @@ class Question:
     """Key of the estimate in JSON and CSV, "delta_level"; the ends are `delta_level_lo`, `delta_level_joint_lo`, ..."""
     verdict_key: str
     spread: str
-    """Name of the run-to-run spread that `measured` receives: "level"; two questions may share one."""
+    """Name of the run-to-run spread that its numbers receive: "level"; two questions may share one."""
     higher: str
     """The verdict if the interval lies above no difference: "level up"."""
     lower: str

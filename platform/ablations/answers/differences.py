@@ -114,13 +114,13 @@ def ceiling_difference(
     tails = (TAIL, TAIL / comparisons)
     lo = joint_lo = hi = joint_hi = None
     if bounded_baseline:
-        own, most = _means(fits, spread, bounded=bounded), _highest(fits)
-        ends = ((quantile(below, tail), quantile(own, tail / 2) - most) for tail in tails)
-        lo, joint_lo = (min(max(end, least), estimate) for end, least in ends)
+        own, known = _means(fits, spread, bounded=bounded), _highest(fits)
+        ends = ((quantile(below, tail), quantile(own, tail / 2) - known) for tail in tails)  # either may be wrong
+        lo, joint_lo = (min(max(end, bound), estimate) for end, bound in ends)
     if bounded:
-        own, most = _means(baseline, spread, bounded=bounded_baseline), _highest(baseline)
-        ends = ((quantile(above, 1 - tail), most - quantile(own, tail / 2)) for tail in tails)
-        hi, joint_hi = (max(min(end, highest), estimate) for end, highest in ends)
+        own, known = _means(baseline, spread, bounded=bounded_baseline), _highest(baseline)
+        ends = ((quantile(above, 1 - tail), known - quantile(own, tail / 2)) for tail in tails)
+        hi, joint_hi = (max(min(end, bound), estimate) for end, bound in ends)
     return JointInterval(
         estimate=estimate, lo=lo, hi=hi, joint_lo=joint_lo, joint_hi=joint_hi, is_shown=bounded and bounded_baseline
     )

@@ -105,7 +105,7 @@ def estimated(fits: Sequence[Fit], compute: np.ndarray | float) -> np.ndarray:
 
 
 def predict(fits: Sequence[Fit], compute: float, spread: RunToRun) -> Prediction:
-    """The pass rate at any compute with its 80 % and 95 % intervals; `spread` is that of the question `pass_rate_at`.
+    """The pass rate at any compute with its 80 % and 95 % intervals; `spread` is that of `pass_rate_at(compute)`.
 
     One seed gives the forecast of that run; two or more give the forecast of the recipe, like A in a comparison.
     """
@@ -131,7 +131,7 @@ def predict(fits: Sequence[Fit], compute: float, spread: RunToRun) -> Prediction
 
 
 def difference_at(fits: Sequence[Fit], baseline: Sequence[Fit], compute: float, spread: RunToRun) -> Interval:
-    """Pass rate of `fits` minus that of `baseline` at one compute; `spread` is that of the question `pass_rate_at`.
+    """Pass rate of `fits` minus that of `baseline` at one compute; `spread` is that of `pass_rate_at(compute)`.
 
     Up to the compute that all runs have reached, this is the difference in level, with the verdict's own numbers at the
     same compute. Beyond it, this is the difference of the fitted curves under each law in turn. An unknown spread is

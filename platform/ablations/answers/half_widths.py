@@ -46,7 +46,7 @@ class Sight:
     """Share of studies whose interval lacks an end."""
 
     def sees(self, difference: float) -> bool:
-        """True if this difference is detected, with a probability of POWER."""
+        """True if this difference (in pass rate; for compute in ln) is detected, with a probability of POWER."""
         return self.seen is not None and self.seen <= difference
 
     def to_json(self, question: str) -> dict[str, float | None]:

@@ -54,7 +54,7 @@ class Plan(Labels):
             raise AblationsError(f"{path}: not a plan ({error}); to recreate it, run `platform sweep FILE`") from error
         try:
             content.pop("total_gpu_hours", None)  # plans of earlier versions have it, nearly always null
-            for variant in content["variants"]:  # whose plans of earlier versions have the axes in names only
+            for variant in content["variants"]:  # plans of earlier versions have the axes in names only
                 variant.setdefault("axes", dict(axes_in(variant["name"])))
             plan = checked(content, _PLAN)
             checked(plan.fit, _FIT)

@@ -51,12 +51,13 @@ EVERY_ROW = ("kind", "step", "compute_gpu_hours")
 COUNTED = ("compute_gpu_hours", "step", "wall_s", "flops", "tokens")
 """Counters of evaluations, if logged."""
 Stamp = tuple[int, int] | None
+"""Size in bytes and time in ns of a file; None without one."""
 DECIDING = (
     *("fit/**/*.py", "answers/*.py", "readings/*.py", "findings/repeated_runs.py"),
-    *("files/trees.py", "errors.py", "text.py"),
+    *("files/trees.py", "errors.py", "nearest_name.py", "text.py"),
 )
 """Platform source files that determine a reading."""
-DECIDING_OF_TRAINER = ("run/metrics.py", "run/sealed_json.py", "evaluation/prompt_counts.py")
+DECIDING_OF_TRAINER = ("run/run_log.py", "run/sealed_json.py", "evaluation/prompt_counts.py")
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -233,5 +234,6 @@ def stamp(path: Path) -> Stamp:
 def code_of_readings() -> str:
     """SHA-256 of the source that turns logs into readings and readings into verdicts, and of its numeric libraries."""
     rooms = ((Path(__file__).parents[1], DECIDING), (Path(scalerl.__path__[0]), DECIDING_OF_TRAINER))
-    paths = (sorted(path for pattern in patterns for path in root.glob(pattern)) for root, patterns in rooms)
-    return code_in(chain.from_iterable(paths), f"{np.__version__} {scipy.__version__}")
+    found = [sorted(root.glob(pattern)) for root, patterns in rooms for pattern in patterns]
+    assert all(found), "a file was renamed: correct DECIDING"
+    return code_in(chain.from_iterable(found), f"{np.__version__} {scipy.__version__}")

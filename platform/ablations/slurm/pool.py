@@ -185,7 +185,7 @@ class SlurmPool:
                     self._submitted[run_id] = budget
                 case "trains here":
                     pass  # try again at the next `submit`
-                case after:
+                case tuple() as after:
                     first = {*after, self.after} if self.after else set(after)
                     groups.setdefault((budget, tuple(sorted(first))), []).append(run_id)
         return groups

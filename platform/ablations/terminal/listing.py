@@ -44,8 +44,8 @@ class Column:
     heading: str
     kind: Kind = "name"
     rank: int = 0
-    """Rank in a table with one line per row (`one_line`): 0 if always shown, else the order in which columns are added.
-    """
+    """Rank in a table with one line per row (`fitting_table`): 0 if always shown, else the order in which a column is
+    added."""
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -47,7 +47,7 @@ class JobShape:
     """A probe's program and its resources; by default it only examines a node."""
 
     program: tuple[str, ...] = ()
-    """Python arguments before the probe's folder; empty for `probe.py` as a file, which needs no `ablations`."""
+    """Python arguments before the probe's folder; empty for `examine_node.py` as a file, which needs no `ablations`."""
     cpus: int = 1
     memory_mb: int = 2048
     gpus: int = 1
@@ -189,7 +189,7 @@ class Probe:
 
     def _script(self) -> list[str]:
         """A batch script like submitit's for runs (`pool`)."""
-        looking = str(self.snapshot / "ablations" / "slurm" / "doctor" / "probe.py")
+        looking = str(self.snapshot / "ablations" / "slurm" / "doctor" / "examine_node.py")
         command = [sys.executable, "-u", *(self.shape.program or (looking,)), str(self.folder)]
         return [
             "#!/bin/bash",
