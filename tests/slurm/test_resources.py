@@ -1,6 +1,7 @@
 """What is asked of Slurm is held against what the real sbatch and sinfo say of the cluster."""
 
 import pytest
+from waiting import wait_until
 
 from ablations.errors import FileError
 from ablations.slurm import commands
@@ -87,7 +88,14 @@ def test_what_passes_is_taken_by_slurm_itself(here, tmp_path):
     resources = found.resources
     sizes = (f"--time={resources.limit_min}", f"--cpus-per-task={resources.cpus}", f"--mem={resources.mem_mb}")
     options = (f"--{name}={value}" for name, value in resources.sbatch.items())
+    # Slurm plans no job for a node that still ends another one, or has not registered since the controller began.
+    wait_until(lambda: states(here) == {"idle"}, "an idle node", every_s=0.2, shown=lambda: states(here))
     here.run("sbatch", "--test-only", "-p", "low", *sizes, *options, "--wrap", "true")
+
+
+def states(cluster):
+    """The states of the nodes, as Slurm names them."""
+    return set(cluster.run("sinfo", "-h", "-N", "-o", "%T").stdout.split())
 
 
 def test_slurm_itself_would_leave_a_job_above_a_limit_waiting(here):
