@@ -189,12 +189,17 @@ def test_choices_are_shuffled_by_their_texts_if_a_column_holds_the_right_one(tmp
         choice(choices=GPQA, count_from=0)
     with pytest.raises(ValueError, match=r"gpqa\.jsonl:1: no choices in column 'Incorrect'"):
         make_task(choice(choices=("Correct Answer", "Incorrect")), TOKENIZER)
+    path.write_text(json.dumps(rows[1] | {"Correct Answer": "\ud83d"}) + "\n")
+    with pytest.raises(ValueError, match=r"gpqa\.jsonl:1: choices are .*expected 2 to 26 texts"):
+        make_task(choice(choices=GPQA), TOKENIZER)
 
 
 def test_a_file_whose_right_choice_is_nearly_always_one_letter_says_so(tmp_path):
     path = file_of_positions(tmp_path / "c.jsonl", [0] * 30 + [1, 2, 3])
     (note,) = make_task(MultipleChoice(path=path), TOKENIZER).notes
     assert note.startswith("the right choice is A in 30 of 33 problems, so always to answer A earns that pass rate")
+    path = file_of_positions(tmp_path / "few.jsonl", [0] * 12)
+    assert make_task(MultipleChoice(path=path, validation=0.5, count_from=0), TOKENIZER).notes == ()
 
 
 def test_the_text_of_a_choice_is_a_right_answer_in_the_file_and_in_a_response(tmp_path):

@@ -19,8 +19,8 @@ from scalerl.verifiers.choice import LETTERS, judge_choice
 
 CHOICES = ("choices", "options", "endings")
 CHOICE_COLUMNS = ("answerKey", "answer", "label")
-MOST_ALIKE = 0.75
-"""Share of problems with one letter from which a note says so."""
+MOST_ALIKE, FEWEST_ALIKE = 0.75, 20
+"""Share of problems with one letter from which a note says so, and the fewest problems of which it does."""
 
 
 def choice_task(settings: MultipleChoice, tokenizer: Tokenizer) -> TextTask:
@@ -42,7 +42,7 @@ def choice_task(settings: MultipleChoice, tokenizer: Tokenizer) -> TextTask:
     )
     letters = Counter(prompt.answer[0] for prompt in (*task.train, *task.validation))
     (letter, count), total = letters.most_common(1)[0], letters.total()
-    if count >= MOST_ALIKE * total:
+    if count >= MOST_ALIKE * total and total >= FEWEST_ALIKE:
         task.notes += (
             f"the right choice is {letter} in {count:,} of {total:,} problems, so always to answer {letter} earns that "
             "pass rate; shuffle the choices of each row",
@@ -86,7 +86,7 @@ def _written(row: TaskRow, settings: MultipleChoice) -> Any:
             raise ValueError(f"{error}, or choices in columns of their own by `choices: [COLUMN, COLUMN]`") from None
     texts = [row.at(name) if name in row.values else row.value("choices", name, ()) for name in settings.choices]
     if settings.answer_is_a_choice:
-        texts.sort(key=lambda text: hashlib.sha256(str(text).encode()).digest())
+        texts.sort(key=lambda text: hashlib.sha256(str(text).encode(errors="surrogatepass")).digest())
     return dict(zip(LETTERS, texts, strict=False))
 
 
