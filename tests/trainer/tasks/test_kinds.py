@@ -187,6 +187,9 @@ def test_choices_are_shuffled_by_their_texts_if_a_column_holds_the_right_one(tmp
     assert {again.written(prompt).where: prompt.answer for prompt in (*again.train, *again.validation)} == found
     with pytest.raises(ValueError, match="count_from has no effect if the column 'Correct Answer' holds the right"):
         choice(choices=GPQA, count_from=0)
+    for wrong in (GPQA[:1], (GPQA[0], GPQA[0]), tuple(map(str, range(27)))):
+        with pytest.raises(ValueError, match=rf"found {len(wrong)} columns?; must be 2 to 26 different ones"):
+            choice(choices=wrong)
     with pytest.raises(ValueError, match=r"gpqa\.jsonl:1: no choices in column 'Incorrect'"):
         make_task(choice(choices=("Correct Answer", "Incorrect")), TOKENIZER)
     path.write_text(json.dumps(rows[1] | {"Correct Answer": "\ud83d"}) + "\n")

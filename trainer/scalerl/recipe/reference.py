@@ -142,11 +142,9 @@ def bounds_of(metadata: list[Any]) -> Iterator[str]:
             (bound,) = astuple(item)
             yield f"{BOUNDS[type(item)]} {yaml_scalar(bound)}"
         elif isinstance(item, MinLen):
-            yield "not empty" if item.min_length == 1 else f"at least {item.min_length}"
-        elif isinstance(item, MaxLen):
-            yield f"at most {item.max_length}"
+            yield "not empty"
         else:
-            assert not isinstance(item, Len), "add the wording of this bound on a length here"
+            assert not isinstance(item, Len | MaxLen), "add the wording of an upper bound on a length here"
 
 
 def types_of(annotation: Any) -> Iterator[str]:

@@ -15,6 +15,7 @@ from typing import Annotated, Any, Literal, Self
 from pydantic import Field, field_validator, model_validator
 
 from scalerl.frozen import Count, Frozen, Unit
+from scalerl.quantities import counted
 from scalerl.recipe.file_hash import content_sha256
 from scalerl.recipe.one_task import ColumnName, OneTask, Sha256, Template
 from scalerl.recipe.own import CustomTask
@@ -211,16 +212,13 @@ class Code(TaskFile):
         return self
 
 
-ChoiceColumns = Annotated[tuple[str, ...], Field(min_length=2, max_length=26)]
-
-
 class MultipleChoice(TaskFile):
     """Multiple choice, as in ARC and HellaSwag; answered with a letter."""
 
     type: Literal["choice"] = "choice"
     question: ColumnName = None
     """Column of the question; null uses the first of question, problem, prompt and ctx that exists."""
-    choices: ColumnName | ChoiceColumns = None
+    choices: ColumnName | tuple[str, ...] = None
     """Column of the choices, a list of texts or ARC's {"text": [...], "label": [...]}, or a list of columns with one
     choice each; null uses the first of choices, options and endings that exists."""
     answer: ColumnName = None
@@ -242,7 +240,9 @@ class MultipleChoice(TaskFile):
         return isinstance(self.choices, tuple) and self.answer in self.choices
 
     @model_validator(mode="after")
-    def _counts_positions(self) -> Self:
+    def _columns_suit(self) -> Self:
+        if isinstance(self.choices, tuple) and not 2 <= len({*self.choices}) == len(self.choices) <= 26:
+            raise ValueError(f"choices: found {counted(len(self.choices), 'column')}; must be 2 to 26 different ones")
         if self.answer_is_a_choice and self.count_from is not None:
             raise ValueError(
                 f"count_from has no effect if the column {self.answer!r} holds the right choice; remove it"
