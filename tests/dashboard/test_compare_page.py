@@ -35,7 +35,7 @@ from ablations_dashboard.reading import cache
 from ablations_dashboard.reading.cache import load_results, may_change
 from ablations_dashboard.reading.run_log import load_metrics
 from ablations_dashboard.views.compare import FOLDED
-from scalerl.run.health import ALL_REWARDS_EQUAL
+from scalerl.run.idle_steps import ALL_REWARDS_EQUAL
 
 
 def beat(sweep, heartbeat: float) -> None:

@@ -27,8 +27,10 @@ from ablations_dashboard.sections.figures import (
 )
 from ablations_dashboard.sections.progress import is_in_trouble, show_progress, show_runs
 from ablations_dashboard.sections.verdicts import show_fits, show_grid, show_numbers, show_table_of_verdicts, show_words
+from ablations_dashboard.selection.baseline import choose_baseline
+from ablations_dashboard.selection.sweeps import choose_others, choose_sweep
 from ablations_dashboard.selection.url import in_url, put_in_url, widget_key
-from ablations_dashboard.selection.variants import Shown, choose_baseline, choose_others, choose_sweep, choose_variants
+from ablations_dashboard.selection.variants import Shown, choose_variants
 from ablations_dashboard.widgets.message import errors_on_page, show_remarks
 
 FOLDED: dict[str, tuple[str, Callable[[Results, Shown], None]]] = {

@@ -18,8 +18,10 @@ from ablations.terminal.visible import made_visible
 from ablations.text import compute_text
 from ablations_dashboard.escape import in_code, in_markdown, with_code
 from ablations_dashboard.reading.cache import load_results
+from ablations_dashboard.selection.baseline import choose_baseline
+from ablations_dashboard.selection.sweeps import choose_sweep
 from ablations_dashboard.selection.url import in_url, pick, pick_several, put_in_url, switch, widget_key
-from ablations_dashboard.selection.variants import choose_baseline, choose_sweep, choose_variants, only
+from ablations_dashboard.selection.variants import choose_variants, only
 from ablations_dashboard.widgets.figure import show_figure
 from ablations_dashboard.widgets.message import errors_on_page
 from ablations_dashboard.widgets.table import show_table

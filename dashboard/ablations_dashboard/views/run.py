@@ -32,8 +32,8 @@ from ablations_dashboard.sections.figures import SMOOTHED
 from ablations_dashboard.sections.rollouts import show_rollouts
 from ablations_dashboard.sections.what_to_do import what_to_do
 from ablations_dashboard.sections.why import show_findings, show_why
+from ablations_dashboard.selection.sweeps import choose_sweep
 from ablations_dashboard.selection.url import in_url, pick, pick_several
-from ablations_dashboard.selection.variants import choose_sweep
 from ablations_dashboard.widgets.figure import show_figure
 from ablations_dashboard.widgets.message import errors_on_page, show_remarks
 from ablations_dashboard.widgets.table import show_table

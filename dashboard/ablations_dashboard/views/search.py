@@ -17,8 +17,8 @@ from ablations.terminal.visible import made_visible
 from ablations_dashboard.drawings.search import history_figure, importances_figure, pareto_figure
 from ablations_dashboard.escape import in_code, in_markdown, with_code
 from ablations_dashboard.reading.cache import REFRESH_S, may_change
+from ablations_dashboard.selection.sweeps import choose_sweep
 from ablations_dashboard.selection.url import pick
-from ablations_dashboard.selection.variants import choose_sweep
 from ablations_dashboard.widgets.figure import show_figure
 from ablations_dashboard.widgets.message import errors_on_page
 from ablations_dashboard.widgets.table import show_table

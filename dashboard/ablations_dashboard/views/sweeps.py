@@ -20,8 +20,8 @@ from ablations.terminal.visible import made_visible
 from ablations.text import compute_text, counted
 from ablations_dashboard.escape import in_code, in_markdown, with_code
 from ablations_dashboard.reading.cache import REFRESH_S, may_change
+from ablations_dashboard.selection.sweeps import no_sweep
 from ablations_dashboard.selection.url import in_url, put_in_url, widget_key
-from ablations_dashboard.selection.variants import no_sweep
 from ablations_dashboard.widgets.message import errors_on_page
 from ablations_dashboard.widgets.table import show_table
 

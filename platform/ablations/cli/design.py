@@ -31,7 +31,7 @@ from ablations.terminal.screen import Screen
 from ablations.text import at_scale, compute_text
 
 if TYPE_CHECKING:
-    from ablations.findings.study_design import Prospect
+    from ablations.findings.cheapest_design import Prospect
 
 QuestionName = Literal["level", "ceiling", "compute"]
 
@@ -100,8 +100,8 @@ def design(
 
 
 def show_curve_designs(file: Path, reference: str | None, *, as_json: bool) -> None:
+    from ablations.findings.curve_design import foresee_curves
     from ablations.findings.other_trainers import compare_elsewhere, study_of_file
-    from ablations.findings.study_design import foresee_curves
     from ablations.report.words.design import curve_notes, seen_text
 
     results = compare_elsewhere(study_of_file(file), reference, FitSettings())

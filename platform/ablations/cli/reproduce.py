@@ -192,7 +192,8 @@ def designed(
         out.say(f"{study.sweep.name}: seeds and budget of the file, {why}.")
         return study, None
 
-    from ablations.findings.study_design import design_for, foresee
+    from ablations.findings.claim_design import design_for
+    from ablations.findings.study_design import foresee
     from ablations.report.words.claim_card import claim_text
     from ablations.report.words.design import source_sentence
 

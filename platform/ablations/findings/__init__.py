@@ -14,8 +14,8 @@ sweep_forecast  forecasts of the variants of a sweep, and their curves, kept bes
                 runs from their first part
 design_options  seeds, budgets and samples to choose from, the cost of each choice, and the command that lists them
 earlier_runs    knowledge of a scale from the runs of a home folder
-study_design    the resolution of each design, and the cheapest for a wanted difference or for the claims of a study;
-                the same of curves of other trainers
+study_design    the resolution of each design of a study; curve_design: of a study of another trainer
+cheapest_design   the cheapest design for a wanted difference; claim_design: for the claims of a study
 paper_comparison  the paper's comparison: its margin of 0.02, its B at a common A
 claim_card      the claims of a study, judged; the written cards of studies, read again
 """

@@ -21,7 +21,7 @@ from ablations.home.state import State
 from ablations.home.stops import Stopped
 from ablations.readings.fitted_run import FittedRun
 from ablations.text import compute_text, counted
-from scalerl.run.health import ALL_REWARDS_EQUAL, IDLE_STEPS, UNCHANGED
+from scalerl.run.idle_steps import ALL_REWARDS_EQUAL, IDLE_STEPS, UNCHANGED
 
 RemarkKind = Literal[
     "collapsed",

@@ -7,5 +7,6 @@ equal_failures  equal failures in a row, after which no more runs start
 lost_runs       losses of a run with its machine, after which it is given up
 placed          the processes of a run on each node of its future job
 job             the code that runs inside a job
-code_version    the version of the code that trains a run, and a copy of it that jobs on other machines run
+code_version    the version of the code that trains a run
+code_snapshot   a copy of that code, which jobs on other machines run
 """

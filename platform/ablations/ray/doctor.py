@@ -17,7 +17,7 @@ from filelock import FileLock
 from ablations.errors import AblationsError
 from ablations.files.tail import tail
 from ablations.home.home import Home
-from ablations.pools.code_version import take_snapshot
+from ablations.pools.code_snapshot import take_snapshot
 from ablations.ray.driver_process import DriverProcess, RayError, RayNode
 from ablations.slurm.doctor.examine_node import look_at_engines, look_at_modules, python_version
 from ablations.slurm.doctor.here import check_engine_versions, check_here

@@ -12,7 +12,7 @@ from pathlib import Path
 
 from ablations.home.home import Home
 from ablations.home.state import ask_to_stop
-from ablations.pools.code_version import take_snapshot
+from ablations.pools.code_snapshot import take_snapshot
 from ablations.ray.driver_process import DriverProcess, RayJob
 from ablations.ray.order import NodeShare, RayOrder
 

@@ -10,7 +10,8 @@ from rich.console import Console
 from ablations.home.started_sweep import StartedSweep
 from ablations.pools.command_pool import CommandPool, Site
 from ablations.pools.pool import Pool
-from ablations.status.live_table import LiveStatus, Notifier, say
+from ablations.status.live_table import LiveStatus, say
+from ablations.status.notifier import Notifier
 from ablations.status.progress import run_rows
 from ablations.status.table import status_table, summary
 from ablations.study.expand import Study

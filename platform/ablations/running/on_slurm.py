@@ -55,7 +55,8 @@ class OnSlurm(Executor):
 
     def pool(self, sweep: StartedSweep, console: Console) -> "SlurmPool":
         """The pool that submits the sweep's runs, after interrupted submissions and held jobs are cleared."""
-        from ablations.slurm.pool import SlurmPool, forget_interrupted
+        from ablations.slurm.interrupted_submissions import forget_interrupted
+        from ablations.slurm.pool import SlurmPool
 
         for said in forget_interrupted(sweep.home, sweep.name):
             console.print(said)
@@ -96,7 +97,8 @@ def retry_runs(sweep: StartedSweep, rows: list[RunRow], *, states: Iterable[Stat
     Each run has its previous resources and the current code, and resumes from its checkpoint. Raises AblationsError if
     a run in such a state was never a Slurm job.
     """
-    from ablations.slurm.pool import SlurmPool, forget_interrupted
+    from ablations.slurm.interrupted_submissions import forget_interrupted
+    from ablations.slurm.pool import SlurmPool
 
     wanted = frozenset(states)
     yield from forget_interrupted(sweep.home, sweep.name)

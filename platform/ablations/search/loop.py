@@ -24,7 +24,8 @@ from ablations.home.state import read_state
 from ablations.pools.pool import Pool
 from ablations.search.objective import is_maximised, title, value, value_text
 from ablations.search.record import SearchRecord, SearchTrial, empty_record
-from ablations.status.live_table import LiveStatus, Notifier, say
+from ablations.status.live_table import LiveStatus, say
+from ablations.status.notifier import Notifier
 from ablations.status.progress import run_rows
 from ablations.status.table import summary
 from ablations.study.expand import TRIAL_PREFIX, Study, Variant, runs_of

@@ -14,28 +14,26 @@ from pathlib import Path
 from typing import Literal
 
 import submitit
-from filelock import FileLock, Timeout
 from submitit.core.utils import FailedJobError, FailedSubmissionError
 
-from ablations.errors import AblationsError
 from ablations.home.cancellation import Cancellation
 from ablations.home.home import Home
 from ablations.home.state import State, read_state
-from ablations.pools.code_version import take_snapshot
+from ablations.pools.code_snapshot import take_snapshot
 from ablations.pools.pool import Ended
 from ablations.slurm import commands
 from ablations.slurm.batch_script import parameters
 from ablations.slurm.commands import Job, SlurmError, SlurmSilent
 from ablations.slurm.cost import most_tasks
 from ablations.slurm.hold import Hold, read_hold, trap_folder
+from ablations.slurm.interrupted_submissions import forget_interrupted, undo
 from ablations.slurm.job import SlurmJob
 from ablations.slurm.states import SlurmStates
-from ablations.slurm.submissions import Submission, log_folder, new_submission, read_submissions
+from ablations.slurm.submission_lock import submitting
+from ablations.slurm.submissions import Submission, log_folder, new_submission
 from ablations.study.resources import Resources
 from ablations.text import counted
 
-SUBMIT_LIMIT_S = 60.0
-"""Seconds to wait for another command that submits from the same home folder."""
 LOOK_AT_RUNS_EVERY_S = 2.0
 """Seconds between checks of the runs; Slurm is queried less often."""
 
@@ -243,40 +241,6 @@ def whether_to_submit(
         return "trains here"
     before = (one.job if (one, job) in staying else job.id for one, job in queued)
     return tuple(sorted({job for job in before if job}))
-
-
-def undo(home: Home, submission: Submission) -> None:
-    """Cancel the jobs of a submission that sbatch rejected or did not confirm, and remove its record."""
-    commands.cancel_named(submission.name)
-    submission.remove(home)
-
-
-def forget_interrupted(home: Home, sweep: str) -> list[str]:
-    """Undo submissions that were interrupted before Slurm's answer was on disk; returns a message about each.
-
-    Their jobs would have no code to run. A record without a job may also belong to a command that is submitting right
-    now, so this waits for the lock.
-    """
-    if all(one.job for one in read_submissions(home, sweep)):
-        return []
-    with submitting(home):
-        interrupted = [one for one in read_submissions(home, sweep) if one.job is None]
-        for one in interrupted:
-            undo(home, one)
-    return [f"{sweep}: submission {one.name} was interrupted; cancelled any job it had started" for one in interrupted]
-
-
-@contextmanager
-def submitting(home: Home) -> Iterator[None]:
-    """Hold the submission lock of a home folder; AblationsError if another command keeps it for a minute."""
-    try:
-        with FileLock(home.path / "submit.lock", timeout=SUBMIT_LIMIT_S):
-            yield
-    except Timeout:
-        raise AblationsError(
-            f"another command has held the submission lock on {home.path} for {SUBMIT_LIMIT_S:g} s; check whether "
-            "it is waiting at a prompt"
-        ) from None
 
 
 @contextmanager

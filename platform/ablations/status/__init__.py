@@ -5,7 +5,8 @@ progress   every run of a sweep, from the run folders and Slurm
 remarked   remarks on the runs of a sweep as they are now
 rows       one run of a sweep, and sums over all of them
 table      the table of `platform status`
-live_table  the table while a sweep runs, and its webhook
+live_table  the table while a sweep runs
+notifier    tells the sweep's webhook
 time_left  when runs will end
 failures   failed runs by cause
 run_logs   what runs printed, and print

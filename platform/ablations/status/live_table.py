@@ -1,13 +1,11 @@
-"""Shows a sweep while it runs, a live table in a terminal, lines elsewhere, and tells its webhook."""
+"""Shows a sweep while it runs: a live table in a terminal, lines elsewhere."""
 
 import time
-from collections.abc import Sequence
 from datetime import datetime
 
 from rich.console import Console, Group
 from rich.live import Live
 
-from ablations.home.notifications import tell_webhook
 from ablations.home.started_sweep import StartedSweep
 from ablations.status.failures import group_failures
 from ablations.status.progress import run_rows
@@ -18,8 +16,6 @@ QUIET_S = 30.0
 """Seconds between two unchanged lines when the output is not a terminal."""
 LINES_BESIDE_ROWS = 10
 """Lines of a live table besides its rows: title, head, counts of hidden runs, and the prompt."""
-TELL_EVERY_S = 30.0
-"""Seconds between two looks for events of running runs."""
 
 
 class LiveStatus:
@@ -75,21 +71,3 @@ def clock() -> datetime:
 def say(console: Console, text: str) -> None:
     """Print one line without markup."""
     console.print(text, markup=False, highlight=False, soft_wrap=True)
-
-
-class Notifier:
-    """Checks the rows of a sweep from time to time, and prints once on the console why the webhook fails."""
-
-    def __init__(self, console: Console) -> None:
-        self._console = console
-        self._looked_at, self._why = -TELL_EVERY_S, ""
-
-    def look(self, sweep: StartedSweep, rows: Sequence[RunRow], *, now: bool) -> None:
-        """Send the new events in these rows, if enough time has passed or `now` is set."""
-        if sweep.plan.notify is None or not (now or time.monotonic() - self._looked_at > TELL_EVERY_S):
-            return
-        self._looked_at = time.monotonic()
-        why = tell_webhook(sweep, {row.id: row.state for row in rows})
-        if why and why != self._why:
-            say(self._console, f"{sweep.name}: {why}")
-        self._why = why

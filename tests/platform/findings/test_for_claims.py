@@ -5,8 +5,9 @@ from typing import Any
 import pytest
 
 from ablations.answers.half_widths import BLIND, Sight
+from ablations.findings.cheapest_design import Foreseen, Prospect
+from ablations.findings.claim_design import design_for, would_decide
 from ablations.findings.design_options import Blueprint, Costs, StudyDesign
-from ablations.findings.study_design import Foreseen, Prospect, design_for, would_decide
 from ablations.study.claims import Claim
 
 CLAIM = Claim(variant="v", of="ceiling", says="up", by=0.05, source="s")

@@ -16,7 +16,8 @@ from ablations.report.markdown import markdown_files
 from ablations.report.page import report_page
 from ablations.report.words.comparison import ResultRow, answers, sentence
 from ablations.tracking.sortable import verdicts_of_run, verdicts_of_variant
-from scalerl.run.health import Health, nothing_trained, skipped
+from scalerl.run.health import Health
+from scalerl.run.idle_steps import nothing_trained, skipped
 from scalerl.run.run_log import read_rows
 
 NOW = datetime(2026, 1, 1, tzinfo=UTC)

@@ -6,9 +6,9 @@ from itertools import chain
 from ablations.answers.half_widths import POWER, Sight
 from ablations.answers.known_scale import PAPER_BUDGET
 from ablations.answers.questions import LEVEL
+from ablations.findings.cheapest_design import Foreseen, Prospect
 from ablations.findings.earlier_runs import MOST_RUNS
 from ablations.findings.results import Results
-from ablations.findings.study_design import Foreseen, Prospect
 from ablations.fit.options import MIN_READINGS
 from ablations.study.pairs import balance_text, balanced_pairs, pair_names
 from ablations.text import compute_text, counted, duration_text

@@ -8,7 +8,7 @@ from typing import Any
 
 from filelock import FileLock, Timeout
 
-from ablations.pools.code_version import PACKAGES
+from ablations.pools.code_snapshot import PACKAGES
 from ablations.slurm import commands
 from ablations.slurm.commands import Partition
 from ablations.slurm.doctor.cluster import seconds

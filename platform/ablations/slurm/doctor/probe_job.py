@@ -22,7 +22,7 @@ from filelock import FileLock, Timeout
 
 from ablations.files.tail import tail
 from ablations.home.home import Home
-from ablations.pools.code_version import take_snapshot
+from ablations.pools.code_snapshot import take_snapshot
 from ablations.pools.job import THREAD_VARIABLES
 from ablations.signals import handled
 from ablations.slurm import commands
