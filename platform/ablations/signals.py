@@ -7,6 +7,8 @@ from contextlib import contextmanager
 from types import FrameType
 
 Handler = Callable[[int, FrameType | None], object] | signal.Handlers
+TO_STOP = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+"""Ctrl-C, `kill`, and the end of a terminal."""
 
 
 @contextmanager
@@ -24,3 +26,20 @@ def handled(handler: Handler, *numbers: signal.Signals) -> Iterator[None]:
     finally:
         for number, earlier in before.items():
             signal.signal(number, earlier)
+
+
+@contextmanager
+def interrupts_wait(*hidden: signal.Signals) -> Iterator[None]:
+    """Delay the signals `TO_STOP` until the block is done; processes started in it never get the `hidden` ones of them,
+    which a terminal sends to them too."""
+    came: list[int] = []
+    try:
+        with handled(lambda number, _: came.append(number), *TO_STOP):
+            mask = signal.pthread_sigmask(signal.SIG_BLOCK, hidden)
+            try:
+                yield
+            finally:
+                signal.pthread_sigmask(signal.SIG_SETMASK, mask)
+    finally:
+        if came:
+            signal.raise_signal(came[0])

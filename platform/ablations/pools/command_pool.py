@@ -4,6 +4,7 @@ The site is this machine (`ablations.pools.local`) or a Ray cluster (`ablations.
 from its status file; a job only says that it is over, and whether it was lost with its machine.
 """
 
+import signal
 import time
 from collections.abc import Callable, Generator, Iterable
 from dataclasses import dataclass, field
@@ -16,6 +17,7 @@ from ablations.home.state import RunState, State, read_state, wait_again
 from ablations.pools.equal_failures import equal_failures, held_because
 from ablations.pools.lost_runs import Losses
 from ablations.pools.pool import Ended
+from ablations.signals import interrupts_wait
 from ablations.text import counted
 
 RUNS_POLL_S = 0.5
@@ -150,7 +152,9 @@ class CommandPool:
                 del self._waiting[run_id]
             elif state != State.RUNNING and run_id not in self._running and len(training) < self.jobs:
                 del self._waiting[run_id]
-                self._running[run_id] = self.site.start(run_id, budget_gpu_hours), budget_gpu_hours
+                # A terminal sends Ctrl-C to all of its processes; jobs ignore Ctrl-C, and the pool asks them to stop.
+                with interrupts_wait(signal.SIGINT):
+                    self._running[run_id] = self.site.start(run_id, budget_gpu_hours), budget_gpu_hours
                 training.add(run_id)
             # Otherwise there is no place, another sweep trains it, or this one does to a smaller budget; check later.
 

@@ -1,6 +1,7 @@
 """The code inside a job: one training run on one node or several, with its output in the log of this attempt."""
 
 import os
+import signal
 import sys
 import traceback
 from pathlib import Path
@@ -20,6 +21,9 @@ def train_here(path: Path, budget_gpu_hours: float, warm_starts: Path, visible: 
 
     None removes the variable, so that the run sees all GPUs.
     """
+    # The command that started this process blocks Ctrl-C in it; a block would reach the run's own programs.
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGINT})
     os.environ.pop(VISIBLE_GPUS, None)
     if visible is not None:
         os.environ[VISIBLE_GPUS] = visible

@@ -6,7 +6,6 @@ own.
 """
 
 import os
-import signal
 import subprocess
 import time
 import uuid
@@ -21,7 +20,6 @@ import submitit
 from ablations.home.home import Home
 from ablations.home.state import ask_to_stop
 from ablations.pools.job import THREAD_VARIABLES, train_here
-from ablations.signals import handled
 from scalerl.environment import VISIBLE_GPUS, environment_with
 
 NO_TIME_LIMIT_MIN = 60 * 24 * 365
@@ -70,8 +68,7 @@ class ThisMachine:
         executor.update_parameters(timeout_min=NO_TIME_LIMIT_MIN, name=run_id)
         run = self.home.run(run_id).path
         threads = {variable: str(self.threads) for variable in THREAD_VARIABLES}
-        # A terminal sends Ctrl-C to all of its processes; jobs ignore Ctrl-C, and the sweep asks them to stop.
-        with environment_with(threads), handled(signal.SIG_IGN, signal.SIGINT):
+        with environment_with(threads):
             visible = ",".join(gpus) if gpus else os.environ.get(VISIBLE_GPUS)
             process = executor.submit(train_here, run, budget_gpu_hours, self.home.warm_starts, visible)
         self._jobs.append(LocalJob(process=process, gpus=gpus))

@@ -1,5 +1,10 @@
 """What a pool makes of jobs that are lost with their machine, and of equal failures, at a site that a test plays."""
 
+import os
+import signal
+import subprocess
+import sys
+import threading
 from dataclasses import dataclass, field
 
 import pytest
@@ -12,6 +17,7 @@ from ablations.pools import command_pool
 from ablations.pools.command_pool import CommandPool
 from ablations.pools.equal_failures import equal_failures
 from ablations.pools.pool import Ended
+from ablations.signals import handled
 
 
 @dataclass
@@ -97,3 +103,42 @@ def test_failures_are_equal_but_for_their_numbers_and_nothing_between():
     assert equal_failures([*failed[:2], (State.DONE, ""), failed[2]]) is None
     assert equal_failures([*failed[:2], (State.FAILED, "no GPU")]) is None
     assert equal_failures(failed[:2]) is None
+
+
+@dataclass
+class InterruptedSite:
+    """A signal comes while a run is started; the run ends when it is asked to stop."""
+
+    number: signal.Signals
+    asked: list[str] = field(default_factory=list)
+    blocked: set[int] = field(default_factory=set)
+    name = ""
+
+    def start(self, run_id, budget_gpu_hours):
+        os.kill(os.getpid(), self.number)
+        text = "import signal; print(*map(int, signal.pthread_sigmask(signal.SIG_BLOCK, ())))"
+        self.blocked |= set(map(int, subprocess.check_output([sys.executable, "-c", text]).split()))
+        return self
+
+    def done(self):
+        return bool(self.asked)
+
+    def ask_to_stop(self, run_id):
+        self.asked.append(run_id)
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_a_signal_that_comes_while_a_run_starts_reaches_the_pool_and_not_the_run(sweep, number):
+    """Also in a process with other threads, to one of which the kernel gives the signal."""
+    site, over = InterruptedSite(number), threading.Event()
+    thread = threading.Thread(target=over.wait)
+    thread.start()
+    pool, run_id = pool_at(site, sweep), sweep.plan.variants[0].runs[0].id
+    pool.add(run_id, BUDGET)
+    with handled(signal.default_int_handler, signal.SIGTERM), pytest.raises(KeyboardInterrupt):
+        list(pool.work())
+    over.set()
+    thread.join()
+    assert site.asked == [run_id]
+    assert site.blocked == {signal.SIGINT}, "only `kill` may stop a run"
+    assert not signal.pthread_sigmask(signal.SIG_BLOCK, ())

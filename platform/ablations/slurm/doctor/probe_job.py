@@ -8,12 +8,11 @@ import json
 import os
 import shlex
 import shutil
-import signal
 import sys
 import time
 import uuid
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager, suppress
+from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -24,7 +23,7 @@ from ablations.files.tail import tail
 from ablations.home.home import Home
 from ablations.pools.code_snapshot import take_snapshot
 from ablations.pools.job import THREAD_VARIABLES
-from ablations.signals import handled
+from ablations.signals import TO_STOP, interrupts_wait
 from ablations.slurm import commands
 from ablations.slurm.commands import Job, Partition
 from ablations.slurm.doctor.cluster import up_and_away
@@ -94,7 +93,7 @@ class Probe:
         script = self.folder / "job.sh"
         script.write_text("\n".join([*self._script(), ""]))
         try:
-            with interrupts_wait():  # otherwise sbatch might be killed between submitting and printing the job's id
+            with interrupts_wait(*TO_STOP):  # or sbatch might be killed between submitting and printing the job's id
                 self.job = commands.submit(script, *self._options())
         except commands.SlurmSilent:
             raise
@@ -108,7 +107,7 @@ class Probe:
         return self
 
     def __exit__(self, *_: object) -> None:
-        with interrupts_wait():
+        with interrupts_wait(*TO_STOP):
             try:
                 commands.cancel_named(self.name)
             except commands.SlurmError as error:
@@ -209,24 +208,6 @@ class Probe:
         found += [f"--deadline=now+{round(self.probing.wait_s + 60 * (time_min + 1))}seconds"]
         found += [f"--gpus-per-node={shape.gpus}"] if self.partition.gpus and shape.gpus else []
         return [*found, *self.probing.options]  # the last of two equal options counts
-
-
-@contextmanager
-def interrupts_wait() -> Iterator[None]:
-    """Delay Ctrl-C and `kill` until the block is done."""
-    came: list[int] = []
-    held = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
-    try:
-        with handled(lambda number, _: came.append(number), *held):
-            # Commands started here inherit the mask, because a terminal sends Ctrl-C to them too.
-            mask = signal.pthread_sigmask(signal.SIG_BLOCK, held)
-            try:
-                yield
-            finally:
-                signal.pthread_sigmask(signal.SIG_SETMASK, mask)
-    finally:
-        if came:
-            signal.raise_signal(came[0])
 
 
 def remove(folder: Path) -> None:
