@@ -90,6 +90,8 @@ _FORMS: list[tuple[re.Pattern[str], str | Callable[[re.Match[str]], str]]] = [
             r"(?<![\d.])(\d*)\.(\d*?)(?:(\d)\3\3+|(\d{2,9}?)\4+)\s*\\dots(?!\s*[\d,])",
             r"\1.\2\\overline{\3\4}",
         ),  # 0.333...
+        (r"\\dot\s*\{?(\d)\}?(\d*)\\dot\s*\{?(\d)\}?", r"\\overline{\1\2\3}"),  # 0.\dot{3}\dot{6}
+        (r"^(-?\d+\.\d*)\((\d+)\)$", r"\1\\overline{\2}"),  # 0.(36)
         (r"(\d*)\.(\d*)\\(?:overline|bar|dot)\s*\{?(\d+)\}?", _repeating),  # 0.\overline{3}
         (r"\[\s*(\[[^\[\]]*\](?:\s*,\s*\[[^\[\]]*\])+)\s*\]", _matrix),  # [[1,2],[3,4]]
         (
