@@ -53,7 +53,7 @@ _RETRACTED = re.compile(
     r"|(?:^|\b(?:that|this|it|which))\W{0,3}(?:s|is|was|seems|looks) (?:wrong|incorrect|not (?:right|correct))\b"
     r"|\b(?:that|this|it) (?:can['’]?t|cannot|can not) be (?:right|correct)\b"
     r"|^[^.!?\n]{0,20}\?\s*no\b|(?<!had )\bmade an? (?:mistake|error|slip)\b"
-    r"|\bscratch that\b|\b(?:(?:actually|wait),? no|no,? wait)\b(?!.{0,20}\b(?:right|correct)\b)"
+    r"|\bscratch that\b|\b(?:(?:actually|wait),? no(?=\W|$)(?! [a-su-z])|no,? wait\b)(?!.{0,20}\b(?:right|correct)\b)"
     r"|\bthe (?:value|answer|result) should be\b|\boops\b|\bon second thoughts?\b"
     r"|^\W*(?:edit|correction|update)\s*:|\bactually,? (?:it|that|this|the \w+) (?:should|must)\b"
     r"|\bI (?:forgot|missed|overlooked|miscalculated|miscounted|misread)\b"

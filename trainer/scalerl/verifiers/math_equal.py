@@ -225,6 +225,9 @@ def _things(words: str) -> list[str]:
 def compare_named(answer: ParsedAnswer, gold: ParsedAnswer) -> Outcome:
     """Verdict if at least one of the two names a value: x = 5."""
     if answer.body is not None and gold.body is not None:
+        are_angles = all("\\angle" in one.latex for one in (answer, gold))
+        if are_angles and answer.name not in (gold.name, gold.name[::-1]):  # no product of letters
+            return "wrong"
         are_words = answer.name.isalpha() and gold.name.isalpha() and len(answer.name) > 3 < len(gold.name)
         may_agree = are_words or same_name(answer.name, gold.name)
         if may_agree and compare_answers(answer.body, gold.body) == "right":

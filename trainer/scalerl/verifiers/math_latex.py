@@ -106,6 +106,7 @@ _FORMS: list[tuple[re.Pattern[str], str | Callable[[re.Match[str]], str]]] = [
         (r"\\sqrt\s*\[\s*([3579])\s*\]\s*\{\s*-\s*(\d+|\\frac\{\d+\}\{\d+\})\s*\}", r"-\\sqrt[\1]{\2}"),  # \sqrt[3]{-8}
         (r"(?<![A-Za-z\\_^])C\s*\(\s*([\w+-]+)\s*,\s*([\w+-]+)\s*\)", r"\\binom{\1}{\2}"),  # C(6,2)
         (r"(?<![A-Za-z\\_^])C_\{?(\d+)\}?\s*\^\s*\{?(\d+)\}?", _combinations),  # C_6^2
+        (r"^(\d+) ?C ?(\d+)$", r"\\binom{\1}{\2}"),  # 6C2
         (r"\{?([^{}]+)\\choose([^{}]+)\}?", r"\\binom{\1}{\2}"),  # {6 \choose 2}
         (r"(?:\{\}|(?<![\w}]))[_^]\s*\{?(\w+)\}?\s*C_\s*\{?(\w+)\}?", r"\\binom{\1}{\2}"),  # ^6C_2
         (ANGLE_IN_DEGREES.pattern, r"(\\frac{\1\\pi}{180})"),  # 90^\circ

@@ -112,7 +112,7 @@ _FORMS: list[tuple[re.Pattern[str], str | Callable[[re.Match[str]], str]]] = [
         (r"\\begin\{(aligned|align\*?|gathered|split)\}((?:(?!\\begin).)*)\\end\{\1\}", lambda found: _rows(found[2])),
         (r"\\\{\s*\\begin\{array\}\s*\{[lcr]\}((?:(?!\\begin).)*)\\end\{array\}$", lambda found: _rows(found[1])),
         (r"(?<=[\d})])\s*\\angle\s*(?:\(([^()]*)\)|([^()]+))$", r"\\cis(\1\2)"),
-        (r"\\(?:vec|mathbf)\s*(?:\{\s*([a-hl-z])\s*\}|(?<=[ c])([a-hl-z])(?![A-Za-z]))", r"\\vec{\1\2}"),
+        (r"\\(?:vec|mathbf)\s*(?:\{\s*([a-hl-z])\s*\}|(?<=[ c])([a-hl-z])(?![A-Za-z]))", r" \1\2 "),
         (r"\\(?:num|ang|SI|qty)\s*\{([^{}]*)\}(?:\s*\{([^{}]*)\})?", lambda found: _si(found)),
         (rf"(?<=[\d}}])(?:\s+|\s*{TEXT}\{{\s*([kMm]?)\s*\}}?\s*)\\Omega\s*\}}?$", r"\\text{ \1Ω}"),
         (rf"(?<=[\d}}])\s*{TEXT}\{{\s*([㐀-鿿]+)\s*\}}", r"\1"),

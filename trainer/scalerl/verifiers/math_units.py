@@ -189,7 +189,7 @@ def measure_of(text: str) -> UnitOfMeasure | None:
     words = [word.strip(".,()'") for word in text.lower().replace("/", " ").split()]
     if not all(word.isalpha() for word in words) or CHANGING.intersection(words) or COUNT_WORDS.keys() & set(words):
         return None
-    if all(len(word) < 3 and word.isascii() for word in words) or re.search("[上下多余半以不倍折成分左右几第]", text):
+    if all(len(word) < 3 and word.isascii() for word in words) or re.search("[上下多余半以不倍折成左右几第]", text):
         return None
     return UnitOfMeasure(dimensions=None, words=frozenset(word.removesuffix("s") for word in words))
 
