@@ -74,7 +74,7 @@ _STATED = re.compile(
     rf"(?i){_CUE}{_FILLER}{_ALONE.format('a')}"
     rf"|{_PICKED}{_FILLER}(?<![\w']){_ALONE.format('b')}(?=\W{{0,3}}(?:[.;!\n—–]|$|here|over|as"
     r"|because|since|for|works|fits|holds|remains|it is))"
-    rf"|(?<![\w']){_ALONE.format('c')}\W{{0,3}}(?:it is(?=[.!\s]*(?:\n|$))"
+    rf"|(?<![\w'])(?<!\d ){_ALONE.format('c')}\W{{0,3}}(?:it is(?=[.!\s]*(?:\n|$))"
     r"|(?:is|must be|has to be|seems|looks|would be|should be)\W{1,3}"
     r"(?:clearly |definitely |probably |indeed |obviously |likely |actually |therefore |thus |also )?"
     r"(?:the |my |our )?(?:only |one |most |single )?(?:correct|right|best|better|true|answer|pick|guess"
@@ -99,7 +99,8 @@ _REJECTED = re.compile(
 )
 _SAID = re.compile(_CUE, re.IGNORECASE)
 _LONE_LINE = re.compile(
-    r"^[\s#>(\[<⟨-]{0,8}(?:(?:[Ff]inal )?(?:[Aa]nswer|[Oo]ption|[Cc]hoice)\s{1,2}[(\[]?)?([A-Za-z])[\s.)\]:>⟩]{0,6}$",
+    r"^[\s#>(\[<⟨-]{0,8}(?:(?:[Ff]inal )?(?:[Aa]nswer(?: choice)?|[Oo]ption|[Cc]hoice)\s{1,2}[(\[]?)?"
+    r"([A-Za-z])[\s.)\]:>⟩]{0,6}$",
     re.MULTILINE,
 )
 _LABELLED = re.compile(
@@ -154,6 +155,10 @@ def chosen_letter(response: str, texts: Sequence[str] = ()) -> tuple[str | None,
     plain = _plain(response)
     if not _A_LETTER.search(plain) and (letter := _of_text(plain, texts)):
         return letter, ""
+    said = list(_SAID.finditer(plain))
+    told = (plain[said[-1].end() :] if said else plain).strip()
+    if said and len(told.split()) > 1 and (letter := _of_text(told, texts)):
+        return letter, ""
     if stated := _stated(in_english(plain), texts):
         return (None if stated == "?" else stated), ""
     alone = [found[1].upper() for found in _LONE_LINE.finditer(plain)]
@@ -177,9 +182,7 @@ def chosen_letter(response: str, texts: Sequence[str] = ()) -> tuple[str | None,
     }
     if len(bracketed) == 1:
         return bracketed.pop(), "words around the letter"
-    said = list(_SAID.finditer(plain))
-    told = (plain[said[-1].end() :] if said else plain).strip() if not labels else ""
-    found = readings(told) if len(told) <= 1_000 else ()
+    found = readings(told) if len(told) <= 1_000 and not labels else ()
     return next((letter for one, _ in found if (letter := _of_text(one, texts))), None), ""
 
 

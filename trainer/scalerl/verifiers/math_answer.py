@@ -15,6 +15,7 @@ number may have 20,000), and an answer that is neither mathematics nor words. `m
 """
 
 import re
+import unicodedata
 from typing import TYPE_CHECKING
 
 from scalerl.rollout import Judgement
@@ -50,8 +51,10 @@ _SAID = re.compile(r"(?:answer|correct (?:option|choice))\W{0,4}(?:is\b\s*:?|[:�
 _RETRACTED = re.compile(
     r"(?i)\b(?:correct|right|true|actual|real) (?:answer|value|result|one) (?:is|was|(?:should|must) be)\b"
     r"|(?:^|\b(?:that|this|it|which))\W{0,3}(?:s|is|was|seems|looks) (?:wrong|incorrect|not (?:right|correct))\b"
+    r"|\b(?:that|this|it) (?:can['’]?t|cannot|can not) be (?:right|correct)\b"
     r"|^[^.!?\n]{0,20}\?\s*no\b|(?<!had )\bmade an? (?:mistake|error|slip)\b"
-    r"|\bscratch that\b|\bthe (?:value|answer|result) should be\b|\boops\b|\bon second thoughts?\b"
+    r"|\bscratch that\b|\b(?:(?:actually|wait),? no(?=\W|$)(?! [a-su-z])|no,? wait\b)(?!.{0,20}\b(?:right|correct)\b)"
+    r"|\bthe (?:value|answer|result) should be\b|\boops\b|\bon second thoughts?\b"
     r"|^\W*(?:edit|correction|update)\s*:|\bactually,? (?:it|that|this|the \w+) (?:should|must)\b"
     r"|\bI (?:forgot|missed|overlooked|miscalculated|miscounted|misread)\b"
     r"|\b(?:this|that|it) (?:ignores|misses|overlooks|forgets|omits|overcounts|undercounts|double[- ]counts)\b",
@@ -95,6 +98,7 @@ DENIED_BEFORE = re.compile(
 _UNKNOWN = r"\$?[A-Za-z]\s*=\s*-?[\w./√()]+\$?"
 _UNKNOWNS = re.compile(rf"(?<![^\s$]){_UNKNOWN}(?:(?:\s*,\s*(?:and\s+|or\s+)?|\s+(?:and|or)\s+){_UNKNOWN})+(?=\.?$)")
 """Values of several unknowns, or of one, at the end of a text."""
+_STYLED = re.compile("[\U0001d400-\U0001d7ff]+")
 _HIDDEN = re.compile(
     r"(?<![\w}\\])~~(?=\S)[^~\n]{0,200}~~(?![\w\\])|<!--.{0,300}?-->|<(del|strike)>.{0,300}?</\1>", re.DOTALL
 )
@@ -159,6 +163,7 @@ def _of_a_phrase(text: str) -> str:
 def without_thought(response: str) -> str:
     """The response without what stands from <think> to the last </think>, is struck out, in a comment or taken back; a
     thought that never ends hides the rest, unless that ends with a box."""
+    response = _STYLED.sub(lambda found: unicodedata.normalize("NFKC", found[0]), response)
     before, opened, rest = response.partition("<think")
     _, closed, after = rest.rpartition("</think")
     if closed:
@@ -209,6 +214,8 @@ def final_answer(response: str) -> "tuple[str, StatedPlace]":
     tail = in_plain_prose(_END_OF_PROOF.sub("", in_english(tail)))
     if (said := _last_said(tail)) or said is None:
         return squeeze(said or ""), "said"
+    if re.fullmatch(rf"{_UNKNOWN}\.?", tail):
+        return squeeze(tail), "said"
     if (unknowns := _UNKNOWNS.search(tail)) and not changes_what_follows(tail[: unknowns.start()]):
         return re.sub(r"(?:\s*,)?\s+(?:and|or)\s+", ", ", squeeze(unknowns[0].replace("$", ""))), "said"
     if (found := _INEQUALITY.search(tail)) and not changes_what_follows(tail[: found.start()]):

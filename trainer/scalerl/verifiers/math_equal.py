@@ -26,7 +26,7 @@ from sympy import Eq, Expr, Float, Integer, Mul, Rational, Symbol, pi
 
 from scalerl.rollout import Judgement, Outcome
 from scalerl.verifiers.math_families import congruent, period, same_progression, with_constants, with_integer
-from scalerl.verifiers.math_lists import in_order_of_names, listed_names
+from scalerl.verifiers.math_lists import in_order_of_names, listed_names, other_condition, other_repeats
 from scalerl.verifiers.math_notation import num_enclosing
 from scalerl.verifiers.math_parser import parsed, split_list
 from scalerl.verifiers.math_phrases import SHORT_WORDS, kind_of_numbers, without_reason
@@ -166,6 +166,10 @@ def compare_answers(answer: ParsedAnswer, gold: ParsedAnswer) -> Outcome:
         return "right" if (gold.latex.casefold(), gold.base) == (answer.latex.casefold(), answer.base) else "wrong"
     if (mine := listed_names(answer.latex)) and (its := listed_names(gold.latex)) and mine != its:
         return "wrong"
+    if other_repeats(answer.latex, gold.latex):
+        return "wrong"
+    if "\\{" not in answer.text + gold.text and other_condition(answer.latex, gold.latex):
+        return "wrong"
     stated, wanted = parsed(answer.latex), parsed(gold.latex)
     if stated is None and wanted is not None:
         return "unparsable"
@@ -221,6 +225,9 @@ def _things(words: str) -> list[str]:
 def compare_named(answer: ParsedAnswer, gold: ParsedAnswer) -> Outcome:
     """Verdict if at least one of the two names a value: x = 5."""
     if answer.body is not None and gold.body is not None:
+        are_angles = all("\\angle" in one.latex for one in (answer, gold))
+        if are_angles and answer.name not in (gold.name, gold.name[::-1]):  # no product of letters
+            return "wrong"
         are_words = answer.name.isalpha() and gold.name.isalpha() and len(answer.name) > 3 < len(gold.name)
         may_agree = are_words or same_name(answer.name, gold.name)
         if may_agree and compare_answers(answer.body, gold.body) == "right":
@@ -310,9 +317,13 @@ def compare_ratios(answer: tuple[str, ...], gold: tuple[str, ...]) -> Outcome:
 
 
 def is_set_beside_tuple(one: str, other: str) -> bool:
-    """True if one answer is a set of values in braces and the other a tuple in brackets."""
-    a_set, a_tuple = sorted((one, other), key=lambda latex: not latex.startswith("\\{"))
-    return bool(re.fullmatch(r"\\\{[^()\[]*\\\}", a_set)) and num_enclosing(a_tuple, "()") == 1 and "," in a_tuple
+    r"""True if one answer is a set of values in braces, or \pm 3, and the other a tuple in brackets."""
+    a_set, a_tuple = sorted((one, other), key=lambda latex: not latex.startswith(("\\{", "\\pm")))
+    return (
+        bool(re.fullmatch(r"\\\{[^()\[]*\\\}|\\pm[^(]*", a_set))
+        and num_enclosing(a_tuple, "()") == 1
+        and "," in a_tuple
+    )
 
 
 def values(gold: ParsedAnswer, answer: ParsedAnswer, wanted: Any, stated: Any) -> list[tuple[Any, Any]]:
@@ -326,7 +337,7 @@ def values(gold: ParsedAnswer, answer: ParsedAnswer, wanted: Any, stated: Any) -
     if {gold.sign, answer.sign} == {"percent", "degree"}:
         return []
     bare, unit = (stated, answer.unit) if gold.sign else (wanted, gold.unit)
-    if unit and unit.dimensions is not None and "percent" in (gold.sign, answer.sign):
+    if unit and "percent" in (gold.sign, answer.sign):
         return []
     if "degree" in (gold.sign, answer.sign) and (bare.has(pi) or (unit and unit.dimensions == (("angle", 1),))):
         return [(times(wanted, SIGNS[gold.sign]), times(stated, SIGNS[answer.sign]))]

@@ -90,6 +90,8 @@ _FORMS: list[tuple[re.Pattern[str], str | Callable[[re.Match[str]], str]]] = [
             r"(?<![\d.])(\d*)\.(\d*?)(?:(\d)\3\3+|(\d{2,9}?)\4+)\s*\\dots(?!\s*[\d,])",
             r"\1.\2\\overline{\3\4}",
         ),  # 0.333...
+        (r"\\dot\s*\{?(\d)\}?(\d*)\\dot\s*\{?(\d)\}?", r"\\overline{\1\2\3}"),  # 0.\dot{3}\dot{6}
+        (r"^(-?\d+\.\d*)\((\d+)\)$", r"\1\\overline{\2}"),  # 0.(36)
         (r"(\d*)\.(\d*)\\(?:overline|bar|dot)\s*\{?(\d+)\}?", _repeating),  # 0.\overline{3}
         (r"\[\s*(\[[^\[\]]*\](?:\s*,\s*\[[^\[\]]*\])+)\s*\]", _matrix),  # [[1,2],[3,4]]
         (
@@ -104,6 +106,7 @@ _FORMS: list[tuple[re.Pattern[str], str | Callable[[re.Match[str]], str]]] = [
         (r"\\sqrt\s*\[\s*([3579])\s*\]\s*\{\s*-\s*(\d+|\\frac\{\d+\}\{\d+\})\s*\}", r"-\\sqrt[\1]{\2}"),  # \sqrt[3]{-8}
         (r"(?<![A-Za-z\\_^])C\s*\(\s*([\w+-]+)\s*,\s*([\w+-]+)\s*\)", r"\\binom{\1}{\2}"),  # C(6,2)
         (r"(?<![A-Za-z\\_^])C_\{?(\d+)\}?\s*\^\s*\{?(\d+)\}?", _combinations),  # C_6^2
+        (r"^(\d+) ?C ?(\d+)$", r"\\binom{\1}{\2}"),  # 6C2
         (r"\{?([^{}]+)\\choose([^{}]+)\}?", r"\\binom{\1}{\2}"),  # {6 \choose 2}
         (r"(?:\{\}|(?<![\w}]))[_^]\s*\{?(\w+)\}?\s*C_\s*\{?(\w+)\}?", r"\\binom{\1}{\2}"),  # ^6C_2
         (ANGLE_IN_DEGREES.pattern, r"(\\frac{\1\\pi}{180})"),  # 90^\circ

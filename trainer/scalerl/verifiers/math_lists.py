@@ -1,11 +1,14 @@
 """Lists of named values, such as x = 3, y = 4: their names, and the same values without names in their order."""
 
 import re
+from collections import Counter
 
 from scalerl.rollout import Outcome
 from scalerl.verifiers.math_parser import parsed, split_list
 from scalerl.verifiers.math_values import decimals, equal
 
+_RELATION = r"(?:[<>]|\\[lg]e(?![a-z]))"
+_BOUNDED = re.compile(rf"(?<![A-Za-z\\])([A-Za-z])\s*{_RELATION}|{_RELATION}\s*([A-Za-z])(?![A-Za-z(])")
 _LISTED_NAME = re.compile(r"(?:^|[,;{}]|(?<![A-Za-z])(?:or|and)(?![A-Za-z]))\s*([A-Za-z])(?:_\{?\w+\}?)?\s*=")
 
 
@@ -13,6 +16,20 @@ def listed_names(latex: str) -> set[str]:
     """Names of the values in a list such as a = 1 or a = 2, without subscripts; none if only one value has a name."""
     names = _LISTED_NAME.findall(latex)
     return set(names) if len(names) > 1 else set()
+
+
+def other_condition(one: str, other: str) -> bool:
+    """True if two conditions are on different symbols: 1 < x < 2 beside 1 < y < 2."""
+    mine, its = ({a or b for a, b in _BOUNDED.findall(text)} for text in (one, other))
+    return len(mine) == len(its) == 1 and mine != its
+
+
+def other_repeats(answer: str, gold: str) -> bool:
+    """True if the gold list has a value several times, and the other list not so often: 1, 1, 2 beside 1, 2."""
+    mine, its = (Counter(part.rpartition("=")[2].strip() for part in split_list(text)) for text in (answer, gold))
+    if mine.total() < 2 or its.total() == len(its) or re.search(r"\d,\d{3}(?!\d)", f"{answer} {gold}"):
+        return False
+    return sorted(mine.values()) != sorted(its.values()) or (mine.keys() == its.keys() and mine != its)
 
 
 def in_order_of_names(answer: str, gold: str) -> Outcome | None:

@@ -42,6 +42,8 @@ _COMMANDS = {
     r"\thinspace": " ", r"\nobreak": "", r"\large": "", r"\Large": "", r"\LARGE": "", r"\huge": "", r"\Huge": "",
     r"\small": "", r"\normalsize": "", r"\boldsymbol": "", r"\bm": "", r"\pmb": "", r"\rm": "", r"\bf": "", r"\it": "",
     r"\not=": r"\ne ", r"\underline": "", r"\emph": "", r"\rightarrow": r"\to", r"\lnot": r"\neg", r"\mid": "|",
+    r"\wedge": r"\land", r"\vee": r"\lor", r"\lVert": r"\|", r"\rVert": r"\|",
+    r"\lg": r"\log_{10}",
     r"\log_e": r"\ln ", r"\log_{e}": r"\ln ", r"\not =": r"\ne ", r"\limits": "", r"\mathstrut": "", r"\enspace": " ",
     r"\tan^{-1}": r"\arctan", r"\sin^{-1}": r"\arcsin", r"\cos^{-1}": r"\arccos", r"\colon": ":", r"\ratio": ":",
     r"\mathbb Z": r"\mathbb{Z}", r"\mathbb R": r"\mathbb{R}", r"\mathbb N": r"\mathbb{N}", "~": " ", r"\euro": "€",
@@ -72,6 +74,7 @@ _SPACE = re.compile(r"(?<!\\)\\[ ,;:>]")
 _THOUSANDS = re.compile(r"(?<=\d)(?:\\,|\{,\}|\\ |')(?=\d{3}(?!\d))")
 _THIN_COMMAS = re.compile(r"(?<=\d),\\!\s*(?=\d{3}(?!\d))")
 _SYMBOL = r"(\\(?:pi|alpha|beta|gamma|theta|phi|varphi|lambda|mu|omega)(?![A-Za-z])|[A-Za-z0-9])"
+_TEN_TO = {"百": 2, "千": 3, "万": 4, "亿": 8}
 _CURRENCY = {"$": "dollar", "€": "€", "£": "£", "¥": "¥", "₹": "₹"}
 _IN_FRONT = re.compile(
     r"^(?P<sign>-?)\s*(?:(?:US|A|C)?(?P<mark>\\?\$|€|£|¥|₹)|(?P<code>USD|EUR|GBP|INR|Rs\.?)\s)\s*(?P<number>-?[\d.][\d.,]*(?:\{,\}\d{3})*)(?P<rest>[^$]*)$"
@@ -83,7 +86,7 @@ _SHORT_LARGE = {"k": "thousand", "m": "million", "b": "billion", "bn": "billion"
 _BEHIND = re.compile(r"(?<=[\d}])\s*(€|£|¥|₹)$")
 _DOLLAR_BEHIND = re.compile(r"^[^$]*\d\s*\\?\$$")
 _TRAILING = re.compile(r"(?:\s*(?:[,;:?。]|\\text\s*\{[\s.,]*\}|\\(?![A-Za-z%${}|,;:!]))|\s+!)+$")
-_INVISIBLE = re.compile("[\u200b-\u200f\u2060\ufeff\u00ad]")
+_INVISIBLE = re.compile("[\U0001f300-\U0001faff\u200b-\u200f\u2060\ufeff\u00ad]")
 _LEADING = re.compile(
     r"^(?:\s|=|:(?!\d)|\\(?:approx|equiv|sim|simeq|implies|Rightarrow|Longrightarrow|therefore|to|rightarrow)(?![A-Za-z])|~)+"
 )
@@ -94,6 +97,27 @@ _FORMS: list[tuple[re.Pattern[str], str | Callable[[re.Match[str]], str]]] = [
         (rf"(?<=[-+]\s|\S[-+])(?:{TEXT}\{{\s*)?[Cc]onst(?:ant)?\.?\s*\}}?$", "C"),
         (r"\\(max|min|gcd|lcm)\s*\\\{([^{}]*)\\\}", r"\\\1(\2)"),
         (r"(?<![A-Za-z\\])sqrt\s*(?:\(([^()]*)\)|\{([^{}]*)\}|(\d+))", r"\\sqrt{\1\2\3}"),
+        (r"\\sqrt\s*\(([^()]*)\)", r"\\sqrt{\1}"),
+        (r"\\lor\s*(?=[a-z]\s*=)", r"\\text{ or }"),
+        (rf"(?:{TEXT}\{{\s*)?([或和])\s*\}}?", lambda found: rf"\text{{ {'or' if found[1] == '或' else 'and'} }}"),
+        (r"\\(?:bar|overline)\s*\{?\s*([A-Za-z])(?![A-Za-z])\s*\}?", r"\\overline{\1}"),
+        (
+            r"\\frac\s*\{\s*(?:d|\\mathrm\s*\{d\})\s*([a-z])\s*\}\s*\{\s*(?:d|\\mathrm\s*\{d\})\s*x\s*\}(?=\s*=)",
+            r"\1^{\\prime}",
+        ),
+        (r"\\mathcal\s*\{?\s*N\s*\}?\s*(?=\()", "N"),
+        (r"\{\}(?=\^)", ""),
+        (rf"^(?:{TEXT}\{{\s*)?0x([\dA-Fa-f]+)\s*\}}?$", lambda found: f"{found[1].upper()}_{{16}}"),
+        (r"^([a-z])_\{?1\}?\s*=\s*\1_\{?2\}?\s*=", r"\1="),
+        (r"\\begin\{(aligned|align\*?|gathered|split)\}((?:(?!\\begin).)*)\\end\{\1\}", lambda found: _rows(found[2])),
+        (r"\\\{\s*\\begin\{array\}\s*\{[lcr]\}((?:(?!\\begin).)*)\\end\{array\}$", lambda found: _rows(found[1])),
+        (r"(?<=[\d})])\s*\\angle\s*(?:\(([^()]*)\)|([^()]+))$", r"\\cis(\1\2)"),
+        (r"\\(?:vec|mathbf)\s*(?:\{\s*([a-hl-z])\s*\}|(?<=[ c])([a-hl-z])(?![A-Za-z]))", r" \1\2 "),
+        (r"\\(?:num|ang|SI|qty)\s*\{([^{}]*)\}(?:\s*\{([^{}]*)\})?", lambda found: _si(found)),
+        (rf"(?<=[\d}}])(?:\s+|\s*{TEXT}\{{\s*([kMm]?)\s*\}}?\s*)\\Omega\s*\}}?$", r"\\text{ \1Ω}"),
+        (rf"(?<=[\d}}])\s*{TEXT}\{{\s*([㐀-鿿]+)\s*\}}", r"\1"),
+        (r"(?<=\d)([百千万亿]{1,2})(?![米克瓦])", lambda found: rf"\times 10^{{{sum(map(_TEN_TO.get, found[1]))}}}"),
+        (r"(?<=[\d}])\s*([㐀-鿿]+)$", r"\\text{ \1}"),
         (TEXT + r"\{\s*-\s*\}(?=\s*\d)", "-"),
         (rf"{TEXT}\{{\s*mod\s*\}}|(?<=[\s\d])mod(?=\s)", r"\\mod "),
         (TEXT + r"\{\s*(sin|cos|tan|cot|sec|csc|arcsin|arccos|arctan|ln|log|exp)\s*\}", r"\\\1 "),
@@ -172,6 +196,19 @@ def without_bold(text: str) -> str:
             break
         text = plain
     return text
+
+
+def _rows(inside: str) -> str:
+    """Rows aligned at & as those of cases; a row that starts with = goes on with the one before it."""
+    rows = re.sub(r"\\\\\s*&?\s*=", " =", inside).replace("&", " ")
+    return rf"\begin{{cases}}{rows}\end{{cases}}" if "\\\\" in rows else rows
+
+
+def _si(found: re.Match[str]) -> str:
+    r"""A number or quantity of the package siunitx: 3.2\text{ kilojoule} for \SI{3.2}{\kilo\joule}."""
+    unit = re.sub(r"\\(kilo|milli|centi|micro|nano|mega|giga)\s*\\", r"\\\1", found[2] or "").replace("\\", " ")
+    angle = r"^\circ " if found[0].startswith(r"\ang") else ""
+    return f"{found[1]}{angle}" + (rf"\text{{ {unit}}}" if unit else "")
 
 
 def _interval(found: re.Match[str]) -> str:

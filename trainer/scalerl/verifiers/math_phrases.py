@@ -12,7 +12,7 @@ from scalerl.verifiers.math_notation import TEXT
 SHORT_WORDS = frozenset({"yes", "no", "true", "false", "none", "odd", "even", "dne", "nan"})
 """Runs of letters that are words in any spelling; others of up to five letters may be products of symbols."""
 SYNONYMS = {
-    "does not exist": "DNE", "undefined": "DNE", "convergent": "converges",
+    "does not exist": "DNE", "undefined": "DNE", "not defined": "DNE", "convergent": "converges",
     "divergent": "diverges", "none": "no solution", "no real solution": "no solution",
     "no solutions": "no solution", "no real solutions": "no solution",
 }  # fmt: skip
@@ -34,11 +34,20 @@ _PHRASES = [
             r"(?P<said>true|false|convergent|divergent|converges|diverges|does not exist|(?:un)?bounded|undefined)",
             r"\\text{\g<said>}",
         ),
+        (
+            r"(?:an? )?(?P<way>increase|decrease|profit|loss|gain|rise|fall|drop) (?:of|by)\s*\}?\s*"
+            r"(?P<value>[^{}A-Za-z]*\d[^{}A-Za-z]*)",
+            r"\g<value>\\text{ \g<way>}",
+        ),
         (r"none of (?:these|the above)", r"\\text{none of these}"),
         (rf"(?P<day>\d{{1,2}})(?:st|nd|rd|th)?(?: of)? (?P<month>{_MONTH})", r"\\text{\g<month> \g<day>}"),
         (rf"(?P<month>{_MONTH}) (?P<day>\d{{1,2}})(?:st|nd|rd|th)?", r"\\text{\g<month> \g<day>}"),
         (r"all real(?:s| numbers| values)(?: of)?(?:\s*\}?\s*[a-z])?", r"\\mathbb{R}"),
         (r"(?:the )?empty set", r"\\emptyset"),
+        (r"between (?P<low>-?[\d.]+) and (?P<high>-?[\d.]+),? \(?inclusive\)?", r"[\g<low>,\g<high>]"),
+        (r"(?:oui|sí|да|是的?|对|正确)", r"\\text{yes}"),
+        (r"(?:nein|нет|否|不是|不对|错误?)", r"\\text{no}"),
+        (r"(?:(?:此|该|原)?方程(?:组)?)?无(?:实数)?解", r"\\text{no solution}"),
         (
             r"(?:there (?:are|is)|(?:the (?:equation|system|inequality)|it) has) no (?:real )?solutions?",
             r"\\text{no solution}",
@@ -81,8 +90,9 @@ _LABELS = re.compile(
     rf"(?:{TEXT}\{{)?\s*[A-Z]{{1,3}}(?:\s*,\s*[A-Z]{{1,3}})*\s*,?(?:{TEXT}\{{)?\s*and(?![a-z])[\s}}{{]*(?:{TEXT}\{{)?[A-Z]{{1,3}}\s*\}}?"
 )
 _MULTIPLE = re.compile(
-    r"(?P<times>-?(?:\d+|\\frac\{\d+\}\{\d+\}|\\sqrt\{\d+\}))\s*(?:\\cdot\s*)?"
-    r"\\begin\{[bp]matrix\}(?P<column>(?:(?!\\begin|\\end)[^&])*)\\end\{[bp]matrix\}"
+    r"(?P<times>-?(?:\d+|\\frac\{(?:\d+|\\sqrt\{\d+\})\}\{(?:\d+|\\sqrt\{\d+\})\}|\\sqrt\{\d+\}))\s*(?:\\cdot\s*)?"
+    r"(?:\\begin\{[bp]matrix\}(?P<column>(?:(?!\\begin|\\end)[^&])*)\\end\{[bp]matrix\}"
+    r"|\((?P<tuple>[^()]*,[^()]*)\))"
 )
 _FAMILY = re.compile(
     r"\\\{\s*(?P<value>[^{}|:]+?)\s*(?::|\\mid|\||\\text\{\s*where\s*\})\s*(?P<any>[a-z]\s*\\in\s*\\mathbb\s*\{?[ZN]\}?)\s*\\\}"
@@ -112,8 +122,14 @@ _MINUS_SET = re.compile(r"\\mathbb\s*\{R\}\s*-\s*\\\{")
 _REASON = re.compile(
     rf"\s*(?:{TEXT}\{{)?\s*\(\s*(?:{TEXT}\{{)?\s*"
     r"(?:since|because|(?:reject|discard)(?:ing)?\s*(?!since|because|as|it|\)|\}\s*\))"
-    r"|as required|as desired)(?!e?d).*$"
+    r"|(?:a )?(?:double|repeated|triple) (?:real )?root|(?:with )?multiplicity|as required|as desired)(?!e?d).*$"
 )
+_CHEMICAL = re.compile(r"\d{0,2}(?:\(?(?:[A-Z][a-z]?\d{0,2})+\)?\d{0,2})+?(?P<charge>\^?\d?[+-])?")
+_TEXT_OF_ELEMENTS = """
+H He Li Be B C N O F Ne Na Mg Al Si P S Cl Ar K Ca Sc Ti V Cr Mn Fe Co Ni Cu Zn Ga Ge As Se Br Kr Rb Sr Y Zr Nb Mo Ru
+Rh Pd Ag Cd In Sn Sb Te I Xe Cs Ba La Ce W Re Os Ir Pt Au Hg Tl Pb Bi Po Rn Ra Th U Pu
+"""
+_ELEMENTS = frozenset(_TEXT_OF_ELEMENTS.split())
 _KINDS = frozenset({"odd", "even", "integer", "number", "prime"})
 _NEEDLESS = frozenset({"all", "every", "any", "is", "are"})
 
@@ -137,7 +153,8 @@ def in_one_form(text: str) -> str:
     if found := _LABELS.fullmatch(text):
         return ",".join(re.findall(r"[A-Z]+", re.sub(r"\\text\w*", "", text)))
     if found := _MULTIPLE.fullmatch(text):
-        parts = [part.strip() for part in found["column"].split(r"\\") if part.strip()]
+        parts = found["column"].split(r"\\") if found["column"] else found["tuple"].split(",")
+        parts = [part.strip() for part in parts if part.strip()]
         scaled = ",".join(rf"({found[1]})\cdot ({part})" for part in parts)
         return f"({scaled})"
     if tuples := _of_named(text):
@@ -208,6 +225,16 @@ def kind_of_numbers(words: str) -> frozenset[str] | None:
         return None
     bare = {word for word in bare - _NEEDLESS if len(word) > 1}
     return frozenset(bare - {"integer", "number"} if bare & {"odd", "even", "prime"} else bare)
+
+
+def chemical(text: str) -> str:
+    r"""The formula of a substance, "H2SO4" for \mathrm{H_2SO_4} and \ce{H2SO4}; "" for other text: A_2B, C_1H."""
+    bare = re.sub(rf"\\ce\s*|{TEXT}|[{{}}_\s]", "", text)
+    elements, found = re.findall(r"[A-Z][a-z]?", bare), _CHEMICAL.fullmatch(bare)
+    if found is None or not _ELEMENTS.issuperset(elements):
+        return ""
+    is_charged = found["charge"] and ("\\" in text or len(elements) > 1)
+    return bare if is_charged or (len(set(elements)) > 1 and re.search(r"[A-Za-z)](?:[2-9]|1\d)", bare)) else ""
 
 
 def may_be_a_product(word: str) -> bool:

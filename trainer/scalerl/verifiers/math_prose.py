@@ -29,7 +29,7 @@ _AMOUNTS = re.compile(
 _YES_OR_NO = re.compile(
     r"(?:^|[.!?]\s+)(?:(?:So|Thus|Hence|Therefore),?\s+)?(yes|no)(?=[,.!;:]|\s[-–—]|$)", re.IGNORECASE
 )
-_IS_CALLED = re.compile(r"\b(?:is|are|was|were|be)\s+(?:(?:an?|the)\s+)?(?P<words>[A-Za-z][A-Za-z' -]{0,40})[.!]?$")
+_IS_CALLED = re.compile(r"\b(?:is|are|was|were|be)\s+(?:(?:an?|the)\s+)?(?P<words>[A-Za-z][A-Za-z\d' -]{0,40})[.!]?$")
 _NONE = re.compile(
     r"(?i)\b(?:has|have|there (?:are|is))\s+no\s+(?:(?:real|integer|such|valid|positive)\s+)*"
     r"(?:solutions?|roots?|zeros?)\b[^,;.]*[.!]?$"
@@ -37,7 +37,7 @@ _NONE = re.compile(
 _NUMBER_WORD = (
     rf"(?:{'|'.join(word for word in (*NUMBER_WORDS, 'hundred', 'thousand', 'million', 'dozen') if ' ' not in word)})"
 )
-_IN_WORDS = re.compile(rf"\b{_NUMBER_WORD}(?:(?:-|\s+(?:and\s+)?){_NUMBER_WORD})*\b(?!-)", re.IGNORECASE)
+_IN_WORDS = re.compile(rf"\b{_NUMBER_WORD}(?:(?:-|\s+(?:and\s+|out\s+of\s+)?){_NUMBER_WORD})*\b(?!-)", re.IGNORECASE)
 _CONDITION = re.compile(r"\b(?:if|when|unless|whether|suppose|assume|because|since|as)\b", re.IGNORECASE)
 _CLAUSE_END = re.compile(
     r"[,;:()!?]|\.(?=\s|$)|\s[-–—]\s|\s(?:which|because|since|so|as|that|when|while|where|if|is|are|was|were|for|from|by|with|on|to|at|"
@@ -57,8 +57,12 @@ _BULLETS = re.compile(r":\s*((?:\n[ \t]*[-*•][ \t]+[^A-Za-z\n:=]{1,40}){2,20})
 _FAREWELL = re.compile(
     r"(?i)(?:\n|(?<=[.!]))[ \t]*(?:let me know|i hope (?:this|that)|feel free|hope (?:this|that) helps)\b[^\n]*$",
 )
+_CHANCE = re.compile(r"(?i)(\b(?:probability|chance|likelihood)\b[^.\n]{0,80}\b)(\d+) (?:out of|in) (\d+)(?![\d,.]*\d)")
+_OR_MAYBE = r"(?:or|and)\s(?:possibly|maybe|perhaps|even)\b"
 _ASIDE = re.compile(
-    r"(?i),\s*(?:and\s)?(?:not|instead of|rather than)\s[^,;]*$|,?\s+(?:because|since|by\s[a-z]+ing)\s.*$|\s\([^()]*\)$"
+    r"(?i),\s*(?:and\s)?(?:not|instead of|rather than)\s[^,;]*$|,?\s+(?:because|since|by\s[a-z]+ing)\s.*$|\s\((?!"
+    + _OR_MAYBE
+    + r")[^()]*\)$"
 )
 _BREAKDOWN = re.compile(
     r"(?i)(?P<value>\b(?:is|are|was|were|earn(?:ed|s)|makes?|made|costs?|paid|pays|spent|spends)\s[^\s:]*\d[^:]{0,30}):\s(?=[^:]*\d)[^:=]*\d[^:=]*$"
@@ -75,7 +79,8 @@ by x y z n k m a b c t s r usd rs dollars i think believe in all
 _ALLOWED = frozenset(_TEXT_OF_ALLOWED.split())
 """Words allowed between "the answer is" and its value."""
 _CHANGED_AFTER = re.compile(
-    r"(?i)\s*(?:,?\s*(?:or|to|nor|and)\s+[-\d$\\]|[+*/^×·÷]|\s-\s*\d)|\s+(?:or|and)\s+(?:more|less|fewer|so on)\b"
+    rf"(?i)\s*(?:,?\s*(?:or|to|nor|and)\s+[-\d$\\]|\({_OR_MAYBE}|[+*/^×·÷]|\s-\s*\d)"
+    r"|\s+(?:or|and)\s+(?:more|less|fewer|so on)\b"
     r"|[\w\s]{0,30}?\s(?:if|when|unless|provided|only (?:for|in|at)|excluded"
     r"|is (?:wrong|not|incorrect|false|too|impossible|invalid|extraneous))\b",
 )
@@ -93,7 +98,9 @@ _UNFINISHED = re.compile(
 """The end of a text that breaks off in its work."""
 _OTHER_LANGUAGES = {
     "answer": "antwort richtig respuesta solución réponse resposta risposta ответ 答案 答え 答 正解 选项 정답 답",
-    "is": "ist es est é è lautet beträgt vaut vale 是 为 は 은 는", "and": "und и", "or": "oder ou или 或 または 또는",
+    "is": "ist es est é è lautet beträgt vaut vale 是 为 は 은 는", "and": "und и 和 与",
+    "least": "至少 最少", "most": "至多 最多", "less": "少于 小于 不到 不足", "more": "多于 大于 超过",
+    "or": "oder ou или 或 または 또는",
     "not": "nicht kein keine pas não non не 不 ではない", "but": "sondern sino 而 а", "maybe": "可能", "pick": "選 选",
     ".": "です 입니다 。",
 }  # fmt: skip
@@ -108,7 +115,9 @@ _NUMBERED = re.compile(
 )
 """What makes a number after it no value: page 5, x > 5."""
 _UPRIGHT_NUMBER = re.compile(r"\\(?:text\w*|math\w+)\s*\{\s*(-?[\d.,]+)\s*\}")
-_LONG_WORD = re.compile(r"(?<![\\A-Za-z{])(?!(?:sqrt|sin|cos|tan|log|exp|arc(?:sin|cos|tan))\b)[A-Za-z]{3,}")
+_LONG_WORD = re.compile(
+    r"(?<![\\A-Za-z{])(?!(?:sqrt|sin|cos|tan|log|exp|arc(?:sin|cos|tan))\b)[A-Za-z]{3,}|[㐀-鿿]{2,}"
+)
 _TEXT_ARGUMENT = re.compile(r"\\(?:text\w*|math\w+|mbox|operatorname)\s*\{[^{}]*\}")
 _MAX_CHARS = 1_000
 
@@ -142,6 +151,7 @@ def statements(text: str, place: str) -> Iterator[tuple[str, str]]:
 def in_english(text: str) -> str:
     """The text with the few words of other languages that state, deny or join answers in English."""
     found = _FOREIGN.sub(lambda found: f" {_ENGLISH[found[0].lower()]} ", text)
+    found = re.sub(r"(?<=[\u3040-\u9fff])(?=[-\d$])", " ", found)
     return text if found == text else re.sub(r"[^\S\n]+(?=[\s.,:])|(?<=\bis) +is\b", "", found).strip()
 
 
@@ -150,7 +160,7 @@ def in_plain_prose(response: str) -> str:
     numbers = [int(found[1]) for found in _STEP.finditer(response)]
     if len(numbers) > 1 and numbers == [*range(numbers[0], numbers[0] + len(numbers))]:
         response = _STEP.sub("", response)
-    response = _FAREWELL.sub("", response).rstrip()
+    response = _CHANCE.sub(r"\1\2/\3", _FAREWELL.sub("", response).rstrip())
     if bullets := _BULLETS.search(response):
         listed = re.sub(r"\s*\n[ \t]*[-*•][ \t]+", ", ", "\n" + bullets[1].strip("\n")).strip(", ")
         return f"{response[: bullets.start()]}: {listed}"

@@ -13,7 +13,7 @@ from typing import Literal
 
 from scalerl.verifiers.math_latex import ANGLE_IN_DEGREES, MIXED_NUMBER, as_latex
 from scalerl.verifiers.math_notation import TEXT, tidy, without_stray_brace
-from scalerl.verifiers.math_phrases import SYNONYMS, in_one_form, kind_of_numbers, may_be_a_product
+from scalerl.verifiers.math_phrases import SYNONYMS, chemical, in_one_form, kind_of_numbers, may_be_a_product
 from scalerl.verifiers.math_units import COUNT_WORDS, NUMBER_WORDS, UnitOfMeasure, measure_of, number_of_words
 
 MAX_ANSWER_CHARS = 1_000
@@ -60,12 +60,13 @@ _ALL_TEXT = re.compile(rf"(?:{TEXT}\{{[^{{}}]*\}}[\s.]*)+")
 _TEXT_COMMAND = re.compile(rf"{TEXT}\{{([^{{}}]*)\}}")
 _MERGE = re.compile(rf"{TEXT}\{{([^{{}}]*)\}}\s*(/?)\s*{TEXT}\{{([^{{}}]*)\}}")
 _QUOTIENT_OF_UNITS = re.compile(
-    rf"\\frac\s*\{{\s*{TEXT}\{{([^{{}}]*)\}}\s*\}}\s*\{{\s*{TEXT}\{{([^{{}}]*)\}}\s*(?:(\^)\s*\{{?(\d)\}}?)?\s*\}}"
+    rf"\\frac\s*\{{\s*{TEXT}\{{([^{{}}]*)\}}\s*\}}\s*\{{\s*{TEXT}\{{([^{{}}]*)\}}\s*(?:(\^)\s*\{{?(\d)\}}?)?"
+    rf"\s*(?:\\cdot\s*{TEXT}\{{([^{{}}]*)\}}\s*)?\}}"
 )
 _FILLER = re.compile(
     rf"(?i)^(?:{TEXT}\{{)?\s*(?:(?:the )?(?:final )?answer(?: is|:)|there (?:are|is)"
     r"|the (?!complement|opposite|negative|reciprocal|inverse)[a-z]+ (?:is|equals)|probability"
-    r"|we (?:get|have)|it (?:is|equals)|exactly|about"
+    r"|we (?:get|have)|it(?:\^\{\\prime\}s| is| equals)|exactly|about"
     rf"|only|just|approximately|approx\.?|around|roughly"
     rf"|nearly|(?:a )?total of|simply|still)\s*"
     r"(?:\}\s*)?(?=[-\d\\])",
@@ -74,7 +75,7 @@ _NEGATIVE = re.compile(rf"^(?:{TEXT}\{{)?\s*(?:negative|minus)\s*(?:\}}\s*)?(?=[
 _BASE_IN_WORDS = re.compile(
     rf"(?i)_\s*\{{?\s*{TEXT}\{{\s*({'|'.join(word for word in NUMBER_WORDS if ' ' not in word)})\s*\}}\s*\}}?",
 )
-_POINT = re.compile(r"[A-Z]\s*(\(\s*-?\d[^()]*,[^()]*\))")
+_POINT = re.compile(rf"(?:{TEXT}\{{\s*(?:the )?point\s*\}}\s*)?[A-MO-Z]?\s*(\(\s*-?\d[^()]*,[^()]*\))")
 _OPTION = re.compile(
     rf"(?i)(?:{TEXT}\{{)?\s*(?:option|choice|answer)\s*(?:\}}\s*)?(?:{TEXT}\{{)?\s*\(?(?P<letter>[A-J])\)?\s*\}}?",
 )
@@ -136,6 +137,7 @@ _TEXT_UNIT = re.compile(rf"(?P<value>.*\d.*[\d)}}])\s*{TEXT}\{{(?P<text>[^{{}}]*
 _INSIDE_POWER = re.compile(r"\s*\^\s*\{?(-?[1-9])\}?$")
 _PERCENT = re.compile(
     rf"(?P<value>[^%]*\d[^%]*?)\s*(?:\\?%|(?:{TEXT}\{{)?\s*(?:percent|per cent|percentage|pct)\s*\}}?)"
+    rf"(?:\s*(?:{TEXT}\{{)?\s*of(?: [a-z]{{3,}})+\s*\}}?)?"
 )
 _DEGREE_MARK = rf"(?:\^\s*\{{?\s*(?:\\circ|o)\s*\}}?|(?:{TEXT}\{{)?\s*degrees?\s*\}}?)"
 _DEGREE = re.compile(rf"(?P<value>[^,]*?[\d)}}])\s*{_DEGREE_MARK}")
@@ -146,8 +148,12 @@ _TEMPERATURE = re.compile(
     rf"(?i)(?P<value>.*?\d)\s*(?:\^\s*\{{?\\circ\}}?|(?:{TEXT}\{{)?\s*degrees?)\s*(?:{TEXT}\{{)?\s*(?P<scale>[CF]|Celsius|Fahrenheit)\s*\}}?",
 )
 _REALS = re.compile(r"[\s,;]*\(?(?<=[\s,;(])[a-z]\s*\\in\s*\\mathbb\{R\}\)?$")
+_CONSTANTS = "(?:real |arbitrary )*(?:constants?|real numbers?)"
 _CONSTANT = re.compile(
-    rf"[\s,;]*\(?(?<=[\s,;(])(?:{TEXT}\{{\s*(?:where|for|with)\s*\}}\s*)?C\s*\\in\s*\\mathbb\{{R\}}\)?$"
+    rf"[\s,;]*\(?(?:(?<=[\s,;(])(?:{TEXT}\{{\s*(?:where|for|with)\s*\}}\s*)?[A-Z](?:_\d)?\s*\\in\s*\\mathbb\{{R\}}"
+    rf"|{TEXT}\{{\s*(?:where|for|with|and)(?:\s*\}}\s*[A-Za-z](?:_\d)?\s*{TEXT}\{{|\s[A-Za-z])\s*"
+    rf"is an? {_CONSTANTS}\s*\}}|{TEXT}\{{\s*(?:where|for|with) (?:any |all |some |every |an? )?{_CONSTANTS}"
+    r"(?:\s*\}\s*[A-Za-z]|\s[A-Za-z]\s*\}))\)?$"
 )
 _NEEDLESS_SPACE = re.compile(r"(?<!\d) | (?!\d)")
 _TRIGONOMETRY = re.compile(r"\\(?:arc)?(?:sin|cos|tan|cot|sec|csc)|cis(?![a-z])")
@@ -160,7 +166,7 @@ _QUANTITY = re.compile(
 def read(answer: str) -> ParsedAnswer:
     """Parse an answer into its parts."""
     text = tidy(answer)
-    text = _QUOTIENT_OF_UNITS.sub(r"\\text{\1/\2\3\4}", text)
+    text = _QUOTIENT_OF_UNITS.sub(r"\\text{\1/(\2\3\4 \5)}", text)
     text = _NEGATIVE.sub("-", without_stray_brace(_FILLER.sub("", text)))
     text = _UNITS.sub(_one_unit, text)
     if found := _OPTION.fullmatch(text):
@@ -270,6 +276,8 @@ def _value(text: str, integer: str) -> ParsedAnswer:
         return ParsedAnswer(latex=as_latex(bare), words=bare, is_text=is_set_as_text or not may_be_a_product(bare))
     if (found := _BASE.fullmatch(text)) and _is_of_base(found["digits"], int(found["base"])):
         return ParsedAnswer(latex=found["digits"], base=found["base"])
+    if formula := chemical(text):
+        return ParsedAnswer(latex=as_latex(text), words=formula, is_text=True)
     spelt = _TO.sub(":", text)
     if _is_ratio(spelt) and not _WORDS.fullmatch(spelt.replace(":", " ")):
         return ParsedAnswer(latex=as_latex(spelt), ratio=tuple(as_latex(part) for part in spelt.split(":")))
@@ -326,6 +334,7 @@ def _with_unit(text: str) -> ParsedAnswer | None:
         return None
     parts = found.groupdict("")
     name = (parts["text"] or parts.get("apart") or parts.get("joined") or "").strip(" .,()")
+    name += ")" * (name.count("(") - name.count(")"))
     power = parts["power"] or ""
     if inside := _INSIDE_POWER.search(name):
         name, power = name[: inside.start()], inside[1]

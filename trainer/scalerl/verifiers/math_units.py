@@ -15,14 +15,17 @@ from types import MappingProxyType
 Dimensions = tuple[tuple[str, int], ...]
 
 BASE = {
-    "length": {"m meter metre": "1", "in inch inches": "127/5000", "ft foot feet": "381/1250", "yd yard": "1143/1250",
-               "um micron": "1/1000000", "mi mile": "201168/125"},
-    "time": {"s sec second": "1", "min minute": "60", "h hr hour": "3600", "day": "86400", "week wk": "604800",
-             "month": "2628000", "yr year": "31536000", "decade": "315360000", "century centuries": "3153600000"},
-    "mass": {"g gram gm": "1", "kilo": "1000", "tonne": "1000000", "oz ounce": "45359237/1600000",
+    "length": {"m meter metre 米": "1", "in inch inches": "127/5000", "ft foot feet": "381/1250",
+               "um micron": "1/1000000", "mi mile": "201168/125", "千米 公里": "1000", "分米": "1/10", "厘米": "1/100",
+               "毫米": "1/1000", "yd yard": "1143/1250"},
+    "time": {"s sec second 秒": "1", "min minute 分钟": "60", "h hr hour 小时 时": "3600", "day 天 日": "86400",
+             "week wk 周": "604800", "month 个月": "2628000", "yr year 年": "31536000", "decade": "315360000",
+             "century centuries": "3153600000"},
+    "mass": {"g gram gm 克": "1", "kilo 千克 公斤": "1000", "tonne 吨": "1000000", "oz ounce": "45359237/1600000",
              "lb pound": "45359237/100000", "ton": "45359237/50"},
     "money": {"cent ¢": "1/100", "dollar $ usd buck": "1"}, "euro": {"euro € eur": "1"},
     "pound sterling": {"£ gbp": "1"}, "yen": {"¥ yen jpy": "1"}, "rupee": {"₹ rupee rs inr": "1"},
+    "yuan": {"元 yuan cny": "1"},
     "celsius": {"celsius": "1"}, "fahrenheit": {"fahrenheit": "1"}, "kelvin": {"K kelvin": "1"},
     "current": {"A amp ampere": "1"}, "amount": {"mol mole": "1"}, "angle": {"rad radian": "1"}, "unit": {"unit": "1"},
     "data": {"bit": "1", "byte": "8", "kB KB kilobyte": "8000", "MB megabyte": "8000000", "GB gigabyte": "8000000000"},
@@ -30,7 +33,7 @@ BASE = {
 """Exact size of each unit in metres, seconds, grams, dollars and so on; names may have a plural s or es. A year has 365
 days, and twelve months."""
 DERIVED = {
-    "l L liter litre": "1/1000 m^3", "cc": "1/1000000 m^3", "gal gallon": "473176473/125000000000 m^3",
+    "l L liter litre 升": "1/1000 m^3", "cc 毫升": "1/1000000 m^3", "gal gallon": "473176473/125000000000 m^3",
     "qt quart": "473176473/500000000000 m^3", "pt pint": "473176473/1000000000000 m^3",
     "cup": "473176473/2000000000000 m^3", "acre": "316160658/78125 m^2", "ha hectare": "10000 m^2",
     "mph": "1397/3125 m s^-1", "kph kmh kmph": "5/18 m s^-1", "mpg": "48000000000/112903 m^-2",
@@ -76,6 +79,9 @@ def number_of_words(text: str) -> Fraction | None:
         return None if number is None else -number
     if (whole := _cardinal(words)) is not None:
         return Fraction(whole)
+    if len(parts := re.split(r" out of ", " ".join(words))) == 2:
+        hit, every = (_cardinal(part.split()) for part in parts)
+        return Fraction(hit, every) if hit is not None and every else None
     last = words[-1] if words else ""
     times = COUNT_WORDS.get(last, COUNT_WORDS.get(last.removesuffix("s")))
     if times is None or len(words) > 3:
@@ -172,7 +178,8 @@ def known_unit(name: str) -> UnitOfMeasure | None:
 
 def measure_of(text: str) -> UnitOfMeasure | None:
     """Unit named by `text`, known or not; None if its words change the number before them."""
-    text = re.sub(r"/\s*\(([^()]*)\)$", r"/\1", text.replace("\\cdot", " ").replace("·", " "))
+    text = text.replace("\\cdot", " ").replace("·", " ").replace("平方", "square ").replace("立方", "cubic ")
+    text = re.sub(r"/\s*\(([^()]*)\)$", r"/\1", text)
     text = re.sub(r"(?<!\^)-", " ", text.replace("\\", " ").replace("left over", "left"))
     text = " ".join(text.split()).strip(" .")
     if not text:
@@ -182,7 +189,7 @@ def measure_of(text: str) -> UnitOfMeasure | None:
     words = [word.strip(".,()'") for word in text.lower().replace("/", " ").split()]
     if not all(word.isalpha() for word in words) or CHANGING.intersection(words) or COUNT_WORDS.keys() & set(words):
         return None
-    if all(len(word) < 3 for word in words):
+    if all(len(word) < 3 and word.isascii() for word in words) or re.search("[上下多余半以不倍折成左右几第]", text):
         return None
     return UnitOfMeasure(dimensions=None, words=frozenset(word.removesuffix("s") for word in words))
 
@@ -190,8 +197,6 @@ def measure_of(text: str) -> UnitOfMeasure | None:
 def _known(text: str) -> UnitOfMeasure | None:
     """Known unit, or a quotient of known units, with its shape or power."""
     above, *below = re.split(r"\s*/\s*|\s+per\s+|^per\s+", text)
-    if len(below) > 1:
-        return None
     factors: list[tuple[UnitOfMeasure, int]] = []
     for part, sign in ((above, 1), *((one, -1) for one in below)):
         power, words = 1, part.replace(".", " ").split()

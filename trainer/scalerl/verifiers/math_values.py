@@ -78,7 +78,7 @@ def is_multiple(gold: Eq, answer: Eq) -> bool:
     one, other = cast(Any, gold), cast(Any, answer)
     if (one.lhs, one.rhs) == (other.lhs, other.rhs):
         return True
-    if any(isinstance(side, MatrixBase) for side in (*one.args, *other.args)):
+    if not all(isinstance(side, Expr) for side in (*one.args, *other.args)):
         return False
     ratio = cancel((one.lhs - one.rhs) / (other.lhs - other.rhs))
     return bool(ratio.is_number and ratio.is_finite and ratio != 0)

@@ -84,7 +84,7 @@ def same_initials(answer: str, gold: str) -> bool:
 def same_person_or_thing(answer: str, gold: str) -> bool:
     """True for a middle name beside its initial, a name with and without River or Inc., and the plural of a common
     noun."""
-    one, other = (_NAMED.sub("", text.strip(" .")).replace(".", "").split() for text in (answer, gold))
+    one, other = (re.sub(r"\.(?!\d)", "", _NAMED.sub("", text.strip(" ."))).split() for text in (answer, gold))
     if not one or not other:
         return False
     if len(one) == len(other) > 2:
@@ -105,7 +105,10 @@ def _is_initial(pair: tuple[str, str]) -> bool:
 
 def same_value(answer: str, gold: str) -> bool:
     """True if both are the same date, amounts of the same quantity, or the same things joined by "and"."""
-    answer, gold = (unicodedata.normalize("NFKC", text).casefold().strip(" .\n") for text in (answer, gold))
+    answer, gold = (
+        unicodedata.normalize("NFKC", text).casefold().strip(" \n").rstrip(" .\n") for text in (answer, gold)
+    )
+    answer, gold = (re.sub(r"(?<!\d)\.(?=\d)", "0.", text) for text in (answer, gold))
     for one, other in ((gold, answer), (answer, gold)):
         if (
             (found := _AMOUNT.fullmatch(_in_digits(_ABOUT.sub("", one))))
@@ -116,7 +119,7 @@ def same_value(answer: str, gold: str) -> bool:
             and alone[1] == ""
         ):
             return _unit(found["unit"])[1] is not None and alone == _quantity(found["number"] + (found["times"] or ""))
-    for meaning in (_date, _quantity, _things):
+    for meaning in (_date, _time, _quantity, _things):
         wanted = meaning(gold)
         if wanted is not None and wanted == meaning(answer):
             return " and " in gold or "&" in gold if meaning is _things else True
@@ -145,6 +148,8 @@ def _date(text: str) -> tuple[int | None, int, int | None] | None:
         return int(found[1]), int(found[2]), int(found[3])
     if (found := _SLASHED.fullmatch(text)) and int(found[1]) > 12 >= int(found[2]):
         return int(found[3]), int(found[2]), int(found[1])
+    if found and "/" in text and int(found[2]) > 12 >= int(found[1]):
+        return int(found[3]), int(found[1]), int(found[2])
     year = month = day = None
     for word in re.sub(r"[,.]|\b(?:on|in|the|of)\b", " ", text).split():
         place = next((n for n, name in enumerate(_MONTHS, 1) if word in (name, name[:3], name[:4])), None)
@@ -157,6 +162,15 @@ def _date(text: str) -> tuple[int | None, int, int | None] | None:
         else:
             return None
     return None if month is None or year == day else (year, month, day)
+
+
+def _time(text: str) -> int | None:
+    """Minutes since midnight of a time of day: 17:30 and 5:30 p.m., but not 5:30 alone."""
+    found = re.fullmatch(r"(\d{1,2})(?::([0-5]\d))?(?:\s*([ap])\.?\s?m)?", text)
+    if found is None or not (found[3] or (found[2] and int(found[1]) > 12)):
+        return None
+    hour = int(found[1]) % 12 + 12 * (found[3] == "p") if found[3] else int(found[1])
+    return hour * 60 + int(found[2] or 0)
 
 
 def _quantity(text: str) -> tuple[Fraction, object] | None:
