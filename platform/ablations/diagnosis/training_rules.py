@@ -17,6 +17,7 @@ from ablations.diagnosis.reward_rules import (
 from ablations.diagnosis.symptom import NO_CHANGE, NO_SIGNAL, TOO_EASY, Symptom, TrainingRule
 from scalerl.run import health
 from scalerl.run.health import column_mean
+from scalerl.run.idle_steps import MAX_SKIPPED, why_nothing
 
 OLD = 10.0
 """Age of weights in steps above which a large gap is attributed to their age, not to the size of a step."""
@@ -194,9 +195,9 @@ def _starved(window: StepWindow) -> Symptom | None:
 def _skipped(window: StepWindow) -> Symptom | None:
     """Steps that trained on nothing because of a fault."""
     rows = window.recent
-    idle = [health.why_nothing(row) for row in rows if row.get("skipped")]
+    idle = [why_nothing(row) for row in rows if row.get("skipped")]
     faults = [why for why in idle if "not finite" in why or "overflowed" in why or "masked" in why]
-    if len(faults) < health.MAX_SKIPPED * len(rows):
+    if len(faults) < MAX_SKIPPED * len(rows):
         return None
     why = statistics.mode(faults)
     return Symptom(
