@@ -127,6 +127,8 @@ class Tests:
             if not known:
                 self.instances.append(value)
             return {"instance": known[0] if known else len(self.instances) - 1}
+        if isinstance(value, slice):
+            return {"slice": [*map(self.write, (value.start, value.stop, value.step))]}
         if hasattr(value, "__next__"):
             return {"iterator": [*map(self.write, value)]}
         if callable(value) and not isinstance(value, type):
@@ -249,7 +251,7 @@ def between_remotes(what):
     return operation
 
 
-for what in ("getitem", "setitem", "delitem", "len", "abs", "neg"):
+for what in ("getitem", "setitem", "delitem", "len", "abs", "neg", "int", "float"):
     setattr(Remote, f"__{what}__", plain_operation(what))
 for what in (
     "add",

@@ -111,6 +111,8 @@ class Program:
             return getattr(BUILTINS, content)
         if kind == "iterator":
             return map(self.read, content)
+        if kind == "slice":
+            return slice(*map(self.read, content))
         if kind == "instance":
             return self.given[content]
         return self.callback(*content)
@@ -154,7 +156,7 @@ OPERATIONS = {
     "set": setattr,
     "del": delattr,
     "rmul": lambda owner, factor: factor * owner,
-    **{kind.__name__: kind for kind in (iter, len, bool, str, repr, hash, isinstance, issubclass)},
+    **{kind.__name__: kind for kind in (iter, len, bool, int, float, str, repr, hash, isinstance, issubclass)},
 }
 
 
