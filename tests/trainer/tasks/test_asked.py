@@ -101,6 +101,16 @@ def test_a_row_without_the_column_is_named(tmp_path):
     assert "Two\n\nparagraphs Of when is jar 15?" in texts
 
 
+def test_sentences_of_paragraphs_are_shown_and_parts_are_named(tmp_path):
+    # As HotpotQA writes it.
+    about = {"title": ["A", "B"], "sentences": [["One.", " Two."], ["Three."]]}
+    rows = [row | {"context": about} for row in SHELVES]
+    task = task_of(Qa, tmp_path, rows, template="{context.sentences} {question}")
+    assert first_prompt(task) == "One. Two.\n\nThree. Of when is jar 10?"
+    with pytest.raises(TaskError, match=r"has parts; name one of \{context\.title\}, \{context\.sentences\}"):
+        task_of(Qa, tmp_path, rows, template="{context} {question}")
+
+
 def test_an_article_that_no_prompt_shows_is_counted(tmp_path):
     task = task_of(Qa, tmp_path, SHELVES)
     assert task.never_shown == {"context": 30}
@@ -116,3 +126,12 @@ def test_a_story_in_a_column_of_another_name_is_counted_too(tmp_path):
     ]
     task = task_of(Math, tmp_path, rows, question="Question", answer="Answer")
     assert task.never_shown == {"Body": 9}
+
+
+def test_what_a_program_reads_that_no_prompt_shows_is_counted(tmp_path):
+    # As open-r1/codeforces writes it.
+    tests = [{"input": "1", "output": "2"}]
+    rows = [{"description": f"d{n}", "input_format": "One integer.", "official_tests": tests} for n in range(9)]
+    assert task_of(Code, tmp_path, rows, tests="official_tests").never_shown == {"input_format": 9}
+    shown = task_of(Code, tmp_path, rows, tests="official_tests", template="{question}\n\n{input_format}")
+    assert not shown.never_shown

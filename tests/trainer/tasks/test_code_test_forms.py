@@ -196,6 +196,17 @@ def test_the_three_columns_of_codecontests_are_read_together():
     assert joined_columns({"tests": []}) is None
 
 
+def test_two_columns_of_lists_are_tests_as_in_rstar_coder():
+    row = {"inputs": '["1", "3"]', "outputs": '["2", "4"]', "func_name": ""}
+    assert written_tests(joined_columns(row), "here", NOTHING) == (
+        StdioTest(stdin="1", stdout="2"),
+        StdioTest(stdin="3", stdout="4"),
+    )
+    called = {"inputs": "[[2, 3]]", "outputs": "[5]", "func_name": "add"}
+    assert written_tests(joined_columns(called), "here", NOTHING) == (ADD,)
+    assert joined_columns(row | {"tests": []}) is None
+
+
 @pytest.mark.parametrize(
     ("written", "tests"),
     [

@@ -236,12 +236,40 @@ def test_any_of_the_right_answers_is_right(tmp_path, answers):
         ),
         ("['Paris', 'City of Light']", "write this list as JSON, or, if it is one answer, as the only text of a list"),
         ("array(['Paris'], dtype=object)", "write this list as JSON"),
-        (True, "expected a text or a list of texts"),
+        ([True], "expected a text or a list of texts"),
     ],
 )
 def test_answers_that_are_no_texts_are_refused(tmp_path, answers, message):
     with pytest.raises(ValueError, match=rf"held\.jsonl:1: answers are .*{message}"):
         one_of(tmp_path, Qa, {"question": "Capital of France?", "answers": answers})
+
+
+@pytest.mark.parametrize(
+    ("answer", "right", "wrong"), [(True, ("Yes", "True."), "no"), (False, ("No.", "false"), "yes")]
+)
+def test_an_answer_that_is_true_or_false_is_yes_or_no_too(tmp_path, answer, right, wrong):
+    task, prompt = one_of(tmp_path, Qa, {"question": "Is Paris in France?", "passage": "...", "answer": answer})
+    assert [said(task, prompt, f"</think>{text}") for text in (*right, wrong)] == ["right", "right", "wrong"]
+
+
+def test_a_question_without_an_answer_is_left_out(tmp_path):
+    path = tmp_path / "squad.jsonl"
+    rows = [{"question": f"q{i}?", "answers": {"text": ["x"] * (i % 5 > 0), "answer_start": []}} for i in range(30)]
+    path.write_text("".join(json.dumps(row) + "\n" for row in rows))
+    task = make_task(Qa(path=str(path), validation=0.3), TOKENIZER)
+    assert [row.where for row in task.left_out] == [f"squad.jsonl:{i + 1}" for i in range(0, 30, 5)]
+    assert {row.reason for row in task.left_out} == {"cannot be judged"}
+
+
+def test_letters_inside_of_choices_are_shown_once(tmp_path):
+    row = {"question": "7 * 3?", "options": ["A)18", "B)21", "C)24"], "answer": "B"}
+    task, prompt = one_of(tmp_path, MultipleChoice, row)
+    assert "A. 18\nB. 21\nC. 24" in TOKENIZER.decode(prompt.tokens)
+    assert [said(task, prompt, f"</think>{text}") for text in ("B", "21", "18")] == ["right", "right", "wrong"]
+    task, prompt = one_of(tmp_path, MultipleChoice, row | {"answer": "C)24"})
+    assert prompt.answer == ("C", ("18", "21", "24"))
+    task, prompt = one_of(tmp_path, MultipleChoice, row | {"options": ["A) x", "C) y", "B) z"]})
+    assert prompt.answer == ("B", ("A) x", "C) y", "B) z"))
 
 
 def test_answers_may_be_numbers_and_a_list_in_a_list_is_one_answer(tmp_path):
@@ -328,3 +356,14 @@ def test_a_class_of_leetcode_is_shown_how_it_begins_and_needs_no_imports(tmp_pat
         method = f"import math\ndef twice(self, numbers): return [{factor} * n for n in numbers]"
         for answer in (f"```python\n{method}\n```", f"```python\n{body.format(factor)}\n```", body.format(factor)):
             assert said(task, prompt, f"</think>{answer}") == outcome
+
+
+@pytest.mark.parametrize("column", ["generated_checker", "interaction_format", "input_file"])
+def test_a_problem_that_equal_output_does_not_judge_is_left_out(tmp_path, column):
+    path = tmp_path / "codeforces.jsonl"
+    rows = [{"description": f"d{i}", "tests": [{"input": "1", "output": "2"}], column: ""} for i in range(20)]
+    rows[7][column] = "import sys"
+    path.write_text("".join(json.dumps(row) + "\n" for row in rows))
+    (row,) = make_task(Code(path=str(path), validation=0.3), TOKENIZER).left_out
+    assert (row.where, row.reason) == ("codeforces.jsonl:8", "cannot be judged")
+    assert row.detail.startswith(f"{column} has a value")

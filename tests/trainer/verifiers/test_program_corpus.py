@@ -10,7 +10,7 @@ from scalerl.tasks import make_task
 from scalerl.tokens import CharacterTokenizer
 
 TOKENIZER = CharacterTokenizer(thinks=False)
-QUESTIONS = ("question", "problem", "question_content", "description", "text", "prompt")
+QUESTIONS = ("question", "problem", "question_content", "problem_description", "description", "text", "prompt")
 CASES = [json.loads(line) for line in (DATA / "answers" / "programs.jsonl").read_text(encoding="utf-8").splitlines()]
 
 

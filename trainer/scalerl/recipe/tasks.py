@@ -181,7 +181,8 @@ class Code(TaskFile):
     """Published data set that the file holds unchanged (`scalerl.tasks.forms`). Determines the names of columns, how
     tests run and what the prompt says, unless a setting below overrides it."""
     question: ColumnName = None
-    """Column of the question; null uses the first of question, problem, prompt, text and description that exists."""
+    """Column of the question; null uses the first of question, problem, problem_description, prompt, text and
+    description that exists."""
     tests: ColumnName = None
     """Column of the tests; null uses the first of tests, test_list, test, input_output and public_tests (with
     private_tests and generated_tests) that exists. `scalerl.tasks.code_test_forms` lists its forms."""

@@ -62,12 +62,24 @@ def question_only(template: str, question: str) -> PromptText:
 
 
 def _text(row: TaskRow, name: str) -> str:
-    """Column as text, with several texts as paragraphs and an empty text unchanged."""
+    """Column as text, with several texts or lists of sentences as paragraphs and an empty text unchanged."""
     value: Any = row.at(name)
     if isinstance(value, str) and not value.strip():
         return value
-    if isinstance(value, list) and value and all(isinstance(text, str) for text in value):
-        return "\n\n".join(value)
+    if isinstance(value, list) and value:
+        paragraphs = [_joined(one) for one in value]
+        if None not in paragraphs:
+            return "\n\n".join(map(str, paragraphs))
+    if isinstance(value, dict):
+        parts = ", ".join(f"{{{name}.{part}}}" for part in value)
+        raise ValueError(f"{row.where}: template shows {{{name}}}, which has parts; name one of {parts}")
     if is_missing(value):
         raise ValueError(f"{row.where}: template shows {{{name}}}, but this row has no value there; give it a text")
     return row.text(name, name, ())
+
+
+def _joined(paragraph: Any) -> str | None:
+    """Text, or the sentences of a list in one line; None for anything else."""
+    if isinstance(paragraph, list) and all(isinstance(text, str) for text in paragraph):
+        return " ".join(text.strip() for text in paragraph)
+    return paragraph if isinstance(paragraph, str) else None

@@ -1,6 +1,7 @@
 """Multiple choice: as in ARC ({"text": [...], "label": [...]}), HellaSwag (a list) or GPQA (columns)."""
 
 import hashlib
+import re
 from collections import Counter
 from collections.abc import Sequence
 from pathlib import Path
@@ -60,7 +61,7 @@ def choice_problem(row: TaskRow, settings: MultipleChoice, first: int | None = 0
     )
     if texts.count(texts[place]) > 1:
         raise UnusableError(f"{row.where}: the right answer {texts[place]!r:.40} is the text of two choices")
-    letter = LETTERS[place]
+    letter, texts = LETTERS[place], _without_letters(texts)
     solution = row.optional_text("solution", settings.solution, ("solution",))
     lines = "\n".join(f"{LETTERS[i]}. {text}" for i, text in enumerate(texts))
     answers = {settings.answer, settings.solution, *CHOICE_COLUMNS, "solution"}
@@ -113,6 +114,12 @@ def _choices(written: Any, where: str) -> tuple[list[str], list[str]]:
         f"{where}: choices are {written!r:.120}; expected 2 to {len(LETTERS)} texts, "
         '{"text": [...], "label": [...]} with as many of both, or {"A": "...", "B": "..."}'
     )
+
+
+def _without_letters(texts: list[str]) -> list[str]:
+    """Texts without letters of their own, as AQuA has them: "A)21"."""
+    found = [re.match(rf"\(?{letter}[).:]\s*(?=\S)", text) for letter, text in zip(LETTERS, texts, strict=False)]
+    return [text[one.end() :] for text, one in zip(texts, found, strict=True) if one] if all(found) else texts
 
 
 def _place(answer: Any, texts: Sequence[str], labels: Sequence[str], first: int | None, where: str) -> int:

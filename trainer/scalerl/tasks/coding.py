@@ -25,6 +25,9 @@ from scalerl.tokens import Tokenizer
 from scalerl.verifiers.code_tests import StdioTest, judge_code
 from scalerl.verifiers.python_tests import PythonTest, judge_python
 
+MORE_THAN_TESTS = ("generated_checker", "interaction_format", "input_file")
+"""Columns of Codeforces and CodeContests with a value if several outputs are right, or are not standard output."""
+
 
 @dataclass(frozen=True, kw_only=True)
 class JudgedBy:
@@ -69,7 +72,10 @@ def code_problem(row: TaskRow, settings: Code) -> Problem:
     if settings.form == "livecodebench":
         gold = JudgedBy(tests=tests_of(row), head=head_in(starter_code), before=HEADER)
         return _problem(question, question_of(question, starter_code), gold, program, row, settings)
-    entry_point = _text(row, "entry_point") or _text(row, "fn_name")
+    if needed := [name for name in MORE_THAN_TESTS if _text(row, name)]:
+        raise UnusableError(f"{row.where}: {needed[0]} has a value, but programs are judged by equal output alone")
+    names = ("entry_point", "fn_name", "func_name", "metadata.func_name")
+    entry_point = next((text for name in names if (text := _text(row, name))), None)
     head = head_in(question)
     head = head if head and entry_point in (head.function, head.owner) else None
     if program is not None and "```" in program:
@@ -139,7 +145,7 @@ def _text_or_values(row: TaskRow, settings: Code, defaults: Sequence[str]) -> bo
 
 
 def _text(row: TaskRow, column: str) -> str | None:
-    value = row.values.get(column)
+    value = row.at(column)
     return value if isinstance(value, str) else None
 
 

@@ -84,7 +84,7 @@ class CodeColumns:
 
 CODE_COLUMNS: dict[CodeForm | None, CodeColumns] = {
     None: CodeColumns(
-        question=("question", "problem", "prompt", "text", "description"),
+        question=("question", "problem", "problem_description", "prompt", "text", "description"),
         tests=("tests", "test_list", "test", "input_output", "public_tests"),
         solution=("solution", "code", "canonical_solution"),
     ),

@@ -23,8 +23,11 @@ TEST_COLUMNS = ("public_tests", "private_tests", "generated_tests")
 """Columns with the tests of CodeContests."""
 
 
-def joined_columns(row: Mapping[str, Any]) -> dict[str, list[Any]] | None:
-    """All tests of a row of CodeContests as two lists; None for any other row."""
+def joined_columns(row: Mapping[str, Any]) -> dict[str, Any] | None:
+    """All tests of a row of CodeContests or rStar-Coder as two lists; None for any other row."""
+    if {"inputs", "outputs"} <= row.keys() and not {"tests", "test_list", "test", "input_output"} & row.keys():
+        inputs, outputs = (unpacked(row[name]) for name in ("inputs", "outputs"))
+        return {"inputs": inputs, "outputs": outputs, "fn_name": row.get("func_name") or row.get("fn_name")}
     columns = [unpacked(row.get(name)) for name in TEST_COLUMNS]
     parts = [one for one in columns if isinstance(one, dict)]
     if not parts or not all({"input", "output"} <= part.keys() for part in parts):

@@ -29,6 +29,8 @@ def qa_problem(row: TaskRow, settings: Qa) -> Problem:
     question = row.text("question", settings.question, ("question", "problem", "prompt"))
     written = row.value("answers", settings.answers, ANSWER_COLUMNS)
     texts = _texts(written)
+    if written in ([], {}) or (isinstance(written, dict) and written.get("text") == []):  # SQuAD 2.0
+        raise UnusableError(f"{row.where}: its list of answers is empty, so no answer could be right")
     if not texts or any(map(fault_of_text, texts)):
         advice = "; write this list as JSON, or, if it is one answer, as the only text of a list"
         if not isinstance(written, str):
@@ -58,6 +60,8 @@ def _texts(written: Any) -> list[Any]:
     match written:
         case {"text": list(texts)} | list(texts):
             return texts
+        case bool():
+            return ["yes", "true"] if written else ["no", "false"]
         case str() if _PRINTED.match(written):
             try:
                 return _texts(json.loads(written))

@@ -269,7 +269,8 @@ class TextTask:
 
 
 ABOUT = ("context", "contexts", "passage", "article", "paragraph", "document", "story", "background", "premise", "body")
-"""Usual lower-case names of columns with the context of a question."""
+ABOUT += ("input_format", "output_format")
+"""Usual lower-case names of columns without which a question is incomplete."""
 
 
 def _with_thought_apart(problem: Problem) -> Problem:

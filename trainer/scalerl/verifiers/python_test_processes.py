@@ -35,7 +35,7 @@ class Tests:
 
     def __init__(self, channel, shared):
         self.channel, self.shared = channel, shared  # classes that the program knows too
-        self.functions, self.changes, self.own_errors = [], [], {}
+        self.functions, self.changes, self.own_errors, self.remotes = [], [], {}, {}
         self.ended = False
 
     def named(self, name):
@@ -51,7 +51,7 @@ class Tests:
         """The class of an exception: the program's own, or else the nearest built-in one."""
         for name in names:
             kind = self.own_errors.get(name) or getattr(BUILTINS, name, None) if isinstance(name, str) else None
-            if isinstance(kind, type) and issubclass(kind, Exception):
+            if isinstance(kind, type) and issubclass(kind, BaseException):
                 return kind
         return RuntimeError
 
@@ -63,6 +63,7 @@ class Tests:
                 if "changed" in message:
                     given = dict(enumerate(parts[0])) | parts[1]
                     self.changes = [(given[key], self.read(new)) for key, new in message["changed"]]
+                sys.stdout.write(message.get("printed", ""))
                 return self.read(message["value"])
             error = self.error(message)
         except BaseException as problem:  # any answer: tests that catch this have not passed
@@ -77,7 +78,8 @@ class Tests:
             error = kind(text)
         except TypeError:  # a class that needs more than a text
             error = RuntimeError(text)
-        vars(error).update(self.read(message["about"]))
+        for key, value in self.read(message["about"]).items():
+            setattr(error, key, value)
         return error
 
     def show_changes(self):
@@ -125,11 +127,14 @@ class Tests:
             if not known:
                 self.instances.append(value)
             return {"instance": known[0] if known else len(self.instances) - 1}
+        if isinstance(value, slice):
+            return {"slice": [*map(self.write, (value.start, value.stop, value.step))]}
         if hasattr(value, "__next__"):
             return {"iterator": [*map(self.write, value)]}
         if callable(value) and not isinstance(value, type):
             self.functions.append(value)
-            return {"callback": len(self.functions) - 1}
+            about = [getattr(value, name, None) for name in ("__name__", "__doc__")]
+            return {"callback": [len(self.functions) - 1, *about]}
         raise Unsendable(f"the tests pass the program a {type(value).__name__}, which cannot be sent")
 
     def read(self, wire) -> "Any":
@@ -145,7 +150,7 @@ class Tests:
         if kind == "builtin" and isinstance(getattr(BUILTINS, content), type):
             return getattr(BUILTINS, content)
         if kind == "object" and type(content) is int:
-            return Remote(self, content)
+            return self.remotes.setdefault(content, Remote(self, content))
         raise ValueError(f"not a value: {kind!r:.80}")
 
 
@@ -168,12 +173,15 @@ class Remote:
         object.__setattr__(self, "_target", target)
 
     def __getattribute__(self, name):
-        if name.startswith("__") and name.endswith("__"):
+        if name.startswith("__") and name.endswith("__") and name not in TOLD:
             return object.__getattribute__(self, name)
         return ask(self, "get", name)
 
     def __setattr__(self, name, value):
         ask(self, "set", name, value)
+
+    def __delattr__(self, name):
+        ask(self, "del", name)
 
     def __call__(self, *args, **kwargs):
         made = ask(self, "call", list(args), kwargs)
@@ -235,7 +243,7 @@ def between_remotes(what):
     """
 
     def operation(self, other):
-        if not isinstance(other, Remote) and what not in ("mul", "rmul", "truediv"):
+        if not isinstance(other, Remote) and what not in ("mul", "rmul", "truediv", "pow"):
             return NotImplemented
         value = ask(self, what, other)
         return value if isinstance(other, Remote) or isinstance(value, Remote) else NotImplemented
@@ -243,9 +251,26 @@ def between_remotes(what):
     return operation
 
 
-for what in ("getitem", "setitem", "len", "abs"):
+for what in ("getitem", "setitem", "delitem", "len", "abs", "neg", "int", "float"):
     setattr(Remote, f"__{what}__", plain_operation(what))
-for what in ("add", "sub", "mul", "rmul", "truediv", "matmul", "and_", "or_", "xor", "lt", "le", "gt", "ge"):
+for what in (
+    "add",
+    "sub",
+    "mul",
+    "rmul",
+    "truediv",
+    "floordiv",
+    "mod",
+    "pow",
+    "matmul",
+    "and_",
+    "or_",
+    "xor",
+    "lt",
+    "le",
+    "gt",
+    "ge",
+):
     setattr(Remote, f"__{what.strip('_')}__", between_remotes(what))
 
 
@@ -310,6 +335,8 @@ def counting(tests):
     return ast.fix_missing_locations(Counting().visit(ast.parse(tests, "tests.py")))
 
 
+TOLD = ("__name__", "__doc__", "__wrapped__")
+"""Attributes with two underscores that the program is asked for."""
 SWALLOWING = ("Exception", "BaseException", "AssertionError")
 
 

@@ -3,9 +3,11 @@
 The program shares this process and may change all of it, so it decides what is answered, but nothing else.
 """
 
+import io
 import operator
 import os
 import sys
+from contextlib import redirect_stdout
 from itertools import islice
 
 TYPE_CHECKING = False
@@ -18,6 +20,11 @@ if TYPE_CHECKING:  # the text of the other files stands before this one
 
 CONTAINERS = (list, dict, set, tuple)
 CONSTANTS = (str, int, float, list, dict, set)
+MOST_PRINTED = 1 << 16
+
+
+class Unanswerable(BaseException):
+    """The program lacks a name, or gave a value that cannot be sent: never an error that the tests may expect."""
 
 
 class Program:
@@ -38,6 +45,8 @@ class Program:
             is_error = isinstance(found, type) and issubclass(found, Exception)
             kinds = [kind.__name__ for kind in found.__mro__] if is_error else []
             return {"value": self.write((kinds, found if isinstance(found, CONSTANTS) else None))}
+        if isinstance(target, str) and target not in self.names:
+            raise Unanswerable
         owner = self.names[target] if isinstance(target, str) else self.objects[target]
         if what == "call":
             return self.called(owner, parts, request["parts"])
@@ -50,7 +59,10 @@ class Program:
     def called(self, function, parts, wires):
         """The value of a call, and the lists, dicts and sets that it changed."""
         args, kwargs = parts
-        value = function(*args, **kwargs)
+        with redirect_stdout(io.TextIOWrapper(io.BytesIO(), "utf-8", write_through=True)) as out:
+            value = function(*args, **kwargs)
+            if type(value) is COROUTINE:
+                value = Awaited(__import__("asyncio").run(value))
         is_made = isinstance(function, type) and getattr(BUILTINS, function.__name__, None) is not function
         has_methods = is_made and isinstance(value, CONTAINERS)  # of a class derived from these
         message = {"value": self.object(value) if has_methods else self.write(value)}
@@ -61,14 +73,18 @@ class Program:
             if isinstance(one, list | dict | set | bytearray)
         ]
         changed = [pair for pair in after if pair[1] != given[pair[0]]]
-        return message | {"changed": changed} if changed else message
+        printed = out.buffer.getvalue().decode(errors="replace")[:MOST_PRINTED]
+        return message | ({"changed": changed} if changed else {}) | ({"printed": printed} if printed else {})
 
     def write(self, value):
-        return to_wire(value, self.write_other)
+        try:
+            return to_wire(value, self.write_other)
+        except BaseException as problem:
+            raise Unanswerable from problem
 
     def write_other(self, value):
-        if hasattr(value, "cr_frame"):
-            return {"awaitable": self.write(__import__("asyncio").run(value))}
+        if isinstance(value, Awaited):
+            return {"awaitable": self.write(value.result)}
         for number, function in self.callbacks.items():
             if function is value:
                 return {"callback": number}
@@ -95,11 +111,13 @@ class Program:
             return getattr(BUILTINS, content)
         if kind == "iterator":
             return map(self.read, content)
+        if kind == "slice":
+            return slice(*map(self.read, content))
         if kind == "instance":
             return self.given[content]
-        return self.callback(content)
+        return self.callback(*content)
 
-    def callback(self, number):
+    def callback(self, number, name, doc):
         def function(*args, **kwargs):
             self.channel.send({"callback": number, "args": self.write(args), "kwargs": self.write(kwargs)})
             answer = self.channel.receive()
@@ -107,20 +125,38 @@ class Program:
                 raise getattr(BUILTINS, answer["raised"], RuntimeError)(answer["text"])
             return self.read(answer["value"])
 
+        function.__name__, function.__doc__ = name or "function", doc
         self.callbacks[number] = function
         return function
 
 
+class Awaited:
+    """Result of the program's coroutine."""
+
+    def __init__(self, result):
+        self.result = result
+
+
 def about(error):
-    """What the program's own exception says of itself: attributes with simple values."""
-    return {key: value for key, value in vars(error).items() if isinstance(value, str | int | float)}
+    """What the program's exception says of itself: attributes with simple values, and arguments if it shows them."""
+    facts = vars(error) | ({"code": error.code} if isinstance(error, SystemExit) else {})
+    found = {key: value for key, value in facts.items() if isinstance(value, SIMPLE)}
+    if type(error).__str__ in SHOW_ARGUMENTS and all(isinstance(one, SIMPLE) for one in error.args):
+        found["args"] = error.args
+    return found
+
+
+SIMPLE = (str, int, float, type(None))
+SHOW_ARGUMENTS = (BaseException.__str__, KeyError.__str__)
+COROUTINE = __import__("types").CoroutineType
 
 
 OPERATIONS = {
     "get": getattr,
     "set": setattr,
+    "del": delattr,
     "rmul": lambda owner, factor: factor * owner,
-    **{kind.__name__: kind for kind in (iter, len, bool, str, repr, hash, isinstance, issubclass)},
+    **{kind.__name__: kind for kind in (iter, len, bool, int, float, str, repr, hash, isinstance, issubclass)},
 }
 
 
@@ -139,6 +175,8 @@ def serve_program(program, before, max_bytes):
             request = channel.receive()
             try:
                 answer = side.answer(request)
+            except Unanswerable:
+                return
             except BaseException as error:
                 kinds = [kind.__name__ for kind in type(error).__mro__]
                 answer = {"raised": kinds, "text": f"{error!s:.500}", "about": side.write(about(error))}
