@@ -38,6 +38,11 @@ GENERAL_NAMES = re.compile(
     re.IGNORECASE,
 )
 """General names of files and folders; the folder above then names the run."""
+EVALUATIONS = re.compile(
+    r"(.+[-_.])?(eval|evaluation|test|val|valid|validation)s?([-_.](history|logs?|metrics|progress|results|scores))?",
+    re.IGNORECASE,
+)
+"""Names of files that may hold the scores of a run whose file with a general name has those of training."""
 PART_OF_A_NAME = re.compile(r"(s|seed|seed[-_=])?\d+", re.IGNORECASE)
 """Names that tell the runs of one folder apart: `dapo/seed1` is `dapo-seed1`."""
 ROLLOUTS = re.compile(r"(train|val)_data_step\d+\.jsonl")
@@ -109,6 +114,8 @@ def _in_folder(folder: Path) -> LogSource:
     main = [path for path in found if path.suffix == ".wandb" or path.name == STATE]
     first = [path for path in found if _kind(path) not in SECOND_CHOICES]
     general = [path for path in first if GENERAL_NAMES.fullmatch(_stem(path))]
+    if any(EVALUATIONS.fullmatch(_stem(path)) for path in {*first} - {*general}):
+        general = []
     logs = main or general or first or [path for path in found if _kind(path) == ".json"] or found
     if len(logs) == 1:
         return LogSource(name=name, files=(logs[0],))
