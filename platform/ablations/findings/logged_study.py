@@ -6,7 +6,7 @@ its columns, and the code of this room. The folder may be deleted at any time.
 
 import hashlib
 import json
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass, replace
 from functools import cache
 from pathlib import Path
@@ -20,7 +20,7 @@ from ablations.logs.log import Log
 from ablations.logs.meaning import LogMeaning, curve_of_log
 from ablations.logs.naming import Naming
 from ablations.logs.several_runs import runs_in
-from ablations.logs.sources import LogSource, find_log
+from ablations.logs.sources import LogSource, find_log, name_of_path
 from ablations.readings.kept import code_in, kept_tree
 from ablations.readings.run_reading import is_at_rest
 from ablations.terminal.progress_bar import Done, counted_off
@@ -81,12 +81,14 @@ def study_of_logs(
 
 def _told_by_folder(sources: Sequence[LogSource]) -> list[LogSource]:
     """The sources; if all have one name without a seed, under those of the lowest folders that differ: `dapo/run.csv`
-    is `dapo`."""
+    is `dapo`, `dapo/seed1/run.csv` is `dapo-seed1`."""
     if len({source.name for source in sources}) != 1 or Naming().of(sources[0].name, {}, "")[1] is not None:
         return [*sources]
-    folders = [source.files[0].absolute().parts[-2::-1] for source in sources]
-    names = next((level for level in zip(*folders, strict=False) if len({*level}) > 1), ())
-    return [replace(source, name=name) for source, name in zip(sources, names, strict=True)] if names else [*sources]
+    folders = [source.files[0].absolute().parents for source in sources]
+    told = next((level for level in zip(*folders, strict=False) if len({one.name for one in level}) > 1), ())
+    if not told:
+        return [*sources]
+    return [replace(source, name=name_of_path(folder)) for source, folder in zip(sources, told, strict=True)]
 
 
 def _parsed(source: LogSource, meaning: LogMeaning, naming: Naming, kept: Path | None) -> tuple[ParsedRun, ...]:
@@ -145,6 +147,7 @@ def _numbered(runs: Sequence[ParsedRun]) -> list[MeasuredRun]:
             if any(other.variant == run.variant and other.seed is not None for other in runs):
                 said = f"{run.place} has no seed, as other runs of {run.variant} have, and counts as seed {seed}"
                 run = replace(run, warnings=(*run.warnings, said))
+            run = replace(run, warnings=(*run.warnings, *_after_another(run, runs)))
             told[run.variant, seed] = run.place
         found.append(
             MeasuredRun(
@@ -152,6 +155,17 @@ def _numbered(runs: Sequence[ParsedRun]) -> list[MeasuredRun]:
             )
         )
     return found
+
+
+def _after_another(run: ParsedRun, runs: Sequence[ParsedRun]) -> Iterator[str]:
+    """A note if a run without a seed begins after another of its variant ends, as the second part of a run does."""
+    for one in runs:
+        steps = [None if this.curve is None else this.curve.step for this in (one, run)]
+        if one.variant == run.variant and steps[0] is not None and steps[1] is not None and steps[0][-1] < steps[1][0]:
+            yield (
+                f"{run.place} begins at step {steps[1][0]:g}, after {one.place} ends at {steps[0][-1]:g}; if they are "
+                "parts of one run, join them"
+            )
 
 
 def _study_name(paths: Sequence[Path]) -> str:

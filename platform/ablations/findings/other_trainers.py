@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
+import numpy as np
 from pydantic import TypeAdapter
 
 from ablations.errors import AblationsError
@@ -30,6 +31,8 @@ from scalerl.run.run_log import read_rows
 
 MOST_APART = 1.1
 """Ratio of the runs' last computes above which a note reports the difference."""
+LEAST_DIFFERENT = 4
+"""Scores that differ from which two runs have the same ones by no chance."""
 MOST_FILES = 4000
 """Limit on saved files of other trainers' runs, two per run and about 100 kB each."""
 _SEED = TypeAdapter(int)
@@ -124,7 +127,7 @@ def compare_elsewhere(
         plan=_labels(study, reference, settings, runs, axes),
         variants=variants,
         comparison=compare_variants(variants, reference),
-        notes=(*study.notes, *_ends(runs, study.compute_name)),
+        notes=(*study.notes, *_copies(runs), *_ends(runs, study.compute_name)),
     )
 
 
@@ -182,6 +185,19 @@ def _labels(
             for name in dict.fromkeys(run.variant for run in runs)
         ),
     )
+
+
+def _copies(runs: Sequence[FittedRun]) -> list[str]:
+    """A note on each run whose evaluations are those of another, as if one log was copied under two names."""
+    first: dict[tuple[bytes, bytes], str] = {}
+    found = []
+    for run in runs:
+        if run.curve is None or np.unique(run.curve.score).size < LEAST_DIFFERENT:
+            continue
+        other = first.setdefault((run.curve.compute.tobytes(), run.curve.score.tobytes()), run.name)
+        if other != run.name:
+            found.append(f"{other} and {run.name} have the same evaluations; one log may stand under two names.")
+    return found
 
 
 def _ends(runs: Sequence[FittedRun], compute_name: str) -> list[str]:

@@ -15,7 +15,9 @@ from ablations.logs.log import HALF_WRITTEN, Log
 from ablations.logs.rows import log_of_rows
 
 ESCAPES = re.compile(r"\x1b\[[\d;]*m")
-STEP_OF_LINE = re.compile(r"\b(?:step|eval|perf|rollout|global_step)[ :](\d+)(?: [-|] |: \{|, \w+: \{)", re.IGNORECASE)
+STEP_OF_LINE = re.compile(
+    r"\b(?:step|eval|perf|rollout|global_step)[ :](\d+(?:,\d{3})*)(?: [-|] |: \{|, \w+: \{)", re.IGNORECASE
+)
 LOGGED_NUMBER = r"[-+]?(?:\d+(?:\.\d*)?(?:e[-+]?\d+)?|\.\d+|nan|inf)"
 PAIR_OF_LINE = re.compile(
     rf"(?:'([^']+)'|(?<![^\s{{,])([^\s:{{}}',]+)): ?'?(?:[\w.]+\()?({LOGGED_NUMBER})(?:, dtype=\S+)?\)?'?"
@@ -35,9 +37,14 @@ def read_console(path: Path, name: str) -> Log:
     for number, line in enumerate(lines[: len(lines) - is_cut], start=1):
         if (head := STEP_OF_LINE.search(line)) is None:
             continue
-        values = {quoted or plain: float(text) for quoted, plain, text in PAIR_OF_LINE.findall(line, head.end(1))}
+        values: dict[str, float | str] = {}
+        for quoted, plain, text in PAIR_OF_LINE.findall(line, head.end(1)):
+            column, value = quoted or plain, float(text)
+            # A column with two values, as in "train acc: 0.9 | val acc: 0.3", is text, which no score can be.
+            other = values.get(column, value)
+            values[column] = value if other == value or value != value else f"{other} and {text}"
         if values:
-            rows.append((f"line {number}", {"step": int(head[1]), **values}))
+            rows.append((f"line {number}", {"step": int(head[1].replace(",", "")), **values}))
     if not rows:
         raise Place(source=str(path)).error(
             "no line has a step and values, such as 'step:5 - val/acc:0.31'",

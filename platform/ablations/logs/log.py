@@ -31,6 +31,8 @@ class Log:
     labels: Callable[[], Mapping[str, Sequence[str]]] = field(default=dict)
     """Columns of words that may tell runs apart, with the text of each row, "" if it has none."""
     notes: tuple[str, ...] = ()
+    written: tuple[float, float] | None = None
+    """Times at which the first and the last row were written, in seconds since 1970, if the file has them."""
 
 
 def first_present(log: Log, names: Sequence[str]) -> np.ndarray:

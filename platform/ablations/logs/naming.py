@@ -8,8 +8,14 @@ from ablations.errors import AblationsError
 from ablations.fit.curve_file import seed_in
 from ablations.nearest_name import did_you_mean
 
-USUAL_NAMES = r"(?P<variant>.+?)(?:[-_.,/ (]+(?i:s|seed)[-_= ]*(?P<seed>\d+)\)?(?:[-_.][\dT_.-]+)?)?"
-"""Default pattern: `dapo-s1`, `dapo_seed1`, `loss=dapo,seed=1`, each perhaps with a date; `dapo` for a single run."""
+USUAL_NAMES = (
+    r"(?P<variant>.+?)(?:[-_.,/ (]+(?i:s|seed)[-_= ]*(?P<seed>\d+)\)?"
+    r"(?!\.\d{1,3}$|[-_]\d{1,3}\.\d+$)(?:[-_.][\dT_.-]+)?)?"
+)
+"""Default pattern: `dapo-s1`, `dapo_seed1`, `loss=dapo,seed=1`, each perhaps with a date; `dapo` for a single run.
+
+`dapo-s0.5` is no seed 0, and `dapo-s1-0.01` is not dated.
+"""
 SEED_INSIDE = re.compile(r"(?:(.+?)[-_.,/ (]+)?seed[-_= ]*(\d+)\)?([-_.,/ ].+)", re.IGNORECASE)
 """A usual name with the seed inside or first: `dapo_seed1_lr1e-6` and `seed1_dapo_lr1e-6` are variant `dapo_lr1e-6`."""
 

@@ -124,6 +124,7 @@ def log_of_rows(
     notes: tuple[str, ...] = (),
     own: Mapping[str, str] | None = None,
     without: str = "no rows",
+    written: tuple[float, float] | None = None,
 ) -> Log:
     """A log of rows, each with its place, such as "line 7"; without a config, constant columns take its place.
 
@@ -141,4 +142,5 @@ def log_of_rows(
         nans=columns.nans,
         labels=columns.labels,
         notes=notes,
+        written=written,
     )

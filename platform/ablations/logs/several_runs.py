@@ -38,7 +38,12 @@ def joined(parts: Sequence[Log], steps: Sequence[str] = ()) -> Log:
         float(np.nanmin(next(part.columns[name] for name in (*steps, *part.steps) if name in part.columns)))
         for part in parts
     ]
-    for part, begin in zip(parts[1:], begins[1:], strict=True):
+    for before, part, begin in zip(parts, parts[1:], begins[1:], strict=False):
+        if before.written and part.written and part.written[0] < before.written[1]:
+            raise AblationsError(
+                f"{before.place} and {part.place} were written at the same time, as by a writer each for training and "
+                "evaluation, so they are not parts of one run; name one of the folders"
+            )
         if begin <= begins[0]:
             raise AblationsError(
                 f"{parts[0].place} and {part.place} begin at steps {begins[0]:g} and {begin:g}, so they are not parts "

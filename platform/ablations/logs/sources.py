@@ -38,6 +38,11 @@ GENERAL_NAMES = re.compile(
     re.IGNORECASE,
 )
 """General names of files and folders; the folder above then names the run."""
+EVALUATIONS = re.compile(
+    r"(.+[-_.])?(eval|evaluation|test|val|valid|validation)s?([-_.](history|logs?|metrics|progress|results|scores))?",
+    re.IGNORECASE,
+)
+"""Names of files that may hold the scores of a run whose file with a general name has those of training."""
 PART_OF_A_NAME = re.compile(r"(s|seed|seed[-_=])?\d+", re.IGNORECASE)
 """Names that tell the runs of one folder apart: `dapo/seed1` is `dapo-seed1`."""
 ROLLOUTS = re.compile(r"(train|val)_data_step\d+\.jsonl")
@@ -88,16 +93,16 @@ def find_log(path: Path) -> LogSource:
     if path.is_dir():
         return _in_folder(path)
     if "tfevents" in path.name:
-        return LogSource(name=_name(path.absolute().parent), files=(path,))
+        return LogSource(name=name_of_path(path.absolute().parent), files=(path,))
     if _kind(path) not in (*LOG_READERS, DATABASE):
         raise AblationsError(f"{path}: no readable log; {LOG_KINDS}")
     # New rows of SQLite may be in a file beside the database.
     beside = [path.with_name(f"{path.name}-wal")] if _kind(path) == DATABASE else []
-    return LogSource(name=_name(path), files=(path, *(one for one in beside if one.exists())))
+    return LogSource(name=name_of_path(path), files=(path, *(one for one in beside if one.exists())))
 
 
 def _in_folder(folder: Path) -> LogSource:
-    name = _name(folder)
+    name = name_of_path(folder)
     if events := sorted(folder.glob(EVENTS)):
         return LogSource(name=name, files=tuple(events))
     if states := sorted(folder.glob(f"checkpoint-*/{STATE}"), key=_number_of_checkpoint):
@@ -109,6 +114,8 @@ def _in_folder(folder: Path) -> LogSource:
     main = [path for path in found if path.suffix == ".wandb" or path.name == STATE]
     first = [path for path in found if _kind(path) not in SECOND_CHOICES]
     general = [path for path in first if GENERAL_NAMES.fullmatch(_stem(path))]
+    if any(EVALUATIONS.fullmatch(_stem(path)) for path in {*first} - {*general}):
+        general = []
     logs = main or general or first or [path for path in found if _kind(path) == ".json"] or found
     if len(logs) == 1:
         return LogSource(name=name, files=(logs[0],))
@@ -132,14 +139,14 @@ def _events_below(folder: Path) -> tuple[Path, ...]:
     return tuple(path for files in sorted(found.values(), key=lambda files: files[0].name) for path in files)
 
 
-def _name(path: Path) -> str:
+def name_of_path(path: Path) -> str:
     """The name of a run: that of its file or folder, with or instead of the folder above if it does not say enough."""
     path = path.absolute()
     name = path.name if path.is_dir() else _stem(path)
     if path.parent.name and GENERAL_NAMES.fullmatch(name):
-        return _name(path.parent)
+        return name_of_path(path.parent)
     if path.parent.name and PART_OF_A_NAME.fullmatch(name):
-        return f"{_name(path.parent)}-{name}"
+        return f"{name_of_path(path.parent)}-{name}"
     exported = DOWNLOAD.fullmatch(name)
     return exported[1] if exported else name
 

@@ -1,5 +1,6 @@
 """The steps of a log: one value for each, of one run, that begins once."""
 
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 
@@ -14,6 +15,12 @@ MOST_MISSING = 0.05
 """Share of steps without the time that is summed, above which the compute is useless."""
 MOST_REPEATED, LEAST_REPEATED = 0.5, 3
 """Share and number of steps with two scores from which they are not repetitions of a resumed run."""
+
+OF_KINDS = {
+    "benchmark", "data_source", "dataset", "env", "environment", "eval_set", "event", "key", "kind", "metric", "mode",
+    "name", "phase", "split", "stage", "subset", "tag", "task", "type",
+}  # fmt: skip
+"""Names of columns whose words may tell rows of training from those of evaluation, or data sets apart."""
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -74,6 +81,7 @@ def check_one_run(log: Log, steps: np.ndarray, values: np.ndarray, name: str) ->
     present = ~np.isnan(values) & ~np.isnan(steps)
     at, score = steps[present], values[present]
     different = np.unique(at)
+    _check_one_kind(log, present, at, name)
     if different.size < max(at.size, 1):
         for label, texts in log.labels().items():
             runs: dict[str, set[float]] = {}
@@ -100,6 +108,24 @@ def check_one_run(log: Log, steps: np.ndarray, values: np.ndarray, name: str) ->
             f"{score[place + 1]:g} at step {at[place]:g}, as if two data sets were logged under one name; log each "
             "under its own name, or choose another --score"
         )
+
+
+def _check_one_kind(log: Log, present: np.ndarray, at: np.ndarray, name: str) -> None:
+    """Raise AblationsError if scores come from rows of several kinds by turns, as of training and evaluation."""
+    if not any(map(_is_kind, log.columns)):
+        return
+    for label, texts in log.labels().items():
+        words = np.array(texts)[present][np.argsort(at, kind="stable")]
+        kinds = np.unique(words)
+        if _is_kind(label) and np.sum(words[1:] != words[:-1]) >= max(kinds.size, 2):
+            raise AblationsError(
+                f"{log.place}: {name} is in rows of several kinds by column {label!r}: "
+                f"{', '.join(kinds.tolist()[:MAX_NAMES])}; keep the rows of one"
+            )
+
+
+def _is_kind(column: str) -> bool:
+    return re.split(r"[/.]", column)[-1].casefold() in OF_KINDS
 
 
 def check_begins_once(log: Log, steps: np.ndarray, name: str) -> np.ndarray:

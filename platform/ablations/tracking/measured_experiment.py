@@ -184,6 +184,7 @@ def _measured(
         place=f"MLflow's run {run.info.run_name!r}",
         columns=dict.fromkeys(run.data.metrics, np.array([])) | columns,
         steps=(STEP,),
+        nans=lambda column: sum(of == column and np.isnan(value) for _, of, value in rows),
         notes=() if run.info.status in HEALTHY_STATES else (f"its status in MLflow is {run.info.status}",),
     )
     curve, warnings = curve_of_log(log, meaning, name=f"{variant}-s{seed}", start=start)

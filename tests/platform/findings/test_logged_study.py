@@ -290,6 +290,11 @@ def test_the_runs_of_one_table_are_told_apart_by_columns_or_have_a_column_each(t
         ("step,acc\n1,1\n2,31.5\n", "a.csv: curve 'a', evaluation 2: score is 31.5; a pass rate must lie in [0, 1]"),
         ("step,acc\n" + "".join(f"{step},{acc}\n" for step in range(1, 5) for acc in (0.1, 0.6)),
          "acc has two values at 4 of 4 steps, 0.1 and 0.6 at step 1, as if two data sets were logged"),
+        # Rows of training and of evaluation, and of two data sets, at different steps.
+        ("step,phase,acc\n" + "".join(f"{step},{'train' if step % 4 else 'val'},.{step}\n" for step in range(1, 9)),
+         "acc is in rows of several kinds by column 'phase': train, val; keep the rows of one"),
+        ("step,info.dataset,acc\n" + "".join(f"{step},{('aime', 'math')[step % 2]},.{step}\n" for step in range(1, 9)),
+         "acc is in rows of several kinds by column 'info.dataset': aime, math; keep the rows of one"),
     ],
 )  # fmt: skip
 def test_runs_or_data_sets_are_never_merged_into_one_curve(tmp_path, content, said):
@@ -297,6 +302,15 @@ def test_runs_or_data_sets_are_never_merged_into_one_curve(tmp_path, content, sa
     with pytest.raises(AblationsError) as raised:
         study(path, compute="hours" if "hours" in content else "step")
     assert said in str(raised.value)
+
+
+@pytest.mark.parametrize(
+    ("column", "words"), [("stage", ["warmup"] * 4 + ["rl"] * 6), ("status", ["same", "better"] * 5)]
+)
+def test_words_that_tell_no_evaluations_apart_are_no_kinds_of_rows(tmp_path, column, words):
+    rows = [row | {column: word} for row, word in zip(ROWS, words, strict=True)]
+    curve, warnings = curve_of(tmp_path, rows)
+    assert (curve.score.tolist(), warnings) == ([step / 100 for step in range(1, 11)], ())
 
 
 def test_a_score_that_ends_long_before_its_log_is_noticed(tmp_path):
@@ -341,6 +355,10 @@ def test_variant_and_seed_are_told_by_the_name(tmp_path):
         "seed1_dapo-lr1e-6": ("dapo-lr1e-6", 1),
         "grpo_bs128": ("grpo_bs128", 0),
         "s1-32b": ("s1-32b", 0),
+        "grpo-s0.5": ("grpo-s0.5", 0),  # a strength of 0.5, not seed 0
+        "grpo-s1.5": ("grpo-s1.5", 0),
+        "grpo-s1-0.01": ("grpo-s1-0.01", 0),
+        "grpo-s1_2026-11-20_10.15.00": ("grpo", 1),
         "plain": ("plain", 0),
     }
     paths = [tmp_path / f"{name}.jsonl" for name in usual]
@@ -410,9 +428,28 @@ def test_two_runs_with_one_variant_and_seed_are_refused_and_runs_without_a_seed_
     )
     # Runs whose names are all the same are told by the folders that differ.
     assert [run.id for run in study(*(tmp_path / name for name in names[:2])).runs] == ["a-s0", "b-s0"]
+    below = [f"{name}/{seed}/run.jsonl" for name in ("dapo", "grpo") for seed in ("seed1", "seed2", "0")]
+    for name in below:
+        (tmp_path / name).parent.mkdir(parents=True)
+        written(tmp_path / name, ROWS)
+    told = [(run.variant, run.seed) for run in study(*(tmp_path / name for name in below)).runs]
+    assert told == [("dapo", 1), ("dapo", 2), ("dapo-0", 0), ("grpo", 1), ("grpo", 2), ("grpo-0", 0)]
     (tmp_path / "b" / "dapo-s0.jsonl").write_text('{"step": 7, "s": 1.0}')  # a part without a score counts too
     with pytest.raises(AblationsError, match=r"a/dapo-s0\.jsonl and .*b/dapo-s0\.jsonl are both dapo, seed 0; tell"):
         study(*(tmp_path / folder / "dapo-s0.jsonl" for folder in "ab"))
+
+
+def test_one_log_under_two_names_and_a_second_part_that_counts_as_a_seed_are_said(tmp_path):
+    for name, rows in {"a/dapo": ROWS[:5], "b/dapo": ROWS[5:], "grpo-s1": ROWS, "grpo-s2": ROWS}.items():
+        (path := tmp_path / f"{name}.jsonl").parent.mkdir(exist_ok=True)
+        written(path, rows)
+    paths = [tmp_path / f"{name}.jsonl" for name in ("a/dapo", "b/dapo", "grpo-s1", "grpo-s2")]
+    first, second, *_ = study(*paths).runs
+    said = f"{paths[1]} begins at step 6, after {paths[0]} ends at 5; if they are parts of one run, join them"
+    assert (first.warnings, second.warnings) == ((), (said,))
+    shown = " ".join(compare(*reversed(paths), "--score", "acc", "--compute", "step", "--home", tmp_path).split())
+    assert "grpo-s2 and grpo-s1 have the same evaluations; one log may stand under two names." in shown
+    assert shown.count("have the same evaluations") == 1
 
 
 def test_a_log_that_has_changed_is_read_again_and_a_damaged_kept_one_is_replaced(tmp_path):

@@ -114,6 +114,9 @@ def test_an_event_that_is_half_written_is_left_out_and_said_and_damage_is_refuse
     path.write_bytes(whole.replace(first, b"\xff" * len(first)))
     with pytest.raises(FileError, match="record 1 is damaged"):
         only_log(tmp_path / "run")
+    path.write_bytes(whole.replace(np.float32(0.5).tobytes(), np.float32(0.75).tobytes(), 1))
+    with pytest.raises(FileError, match=r"record \d is damaged \(its checksum does not match\)"):
+        only_log(tmp_path / "run")
     # A length that is too large must not pass for the half-written end of the file.
     second = 8 + 4 + len(first) + 4
     path.write_bytes(whole[: second + 6] + b"\x7f" + whole[second + 7 :])
@@ -307,6 +310,33 @@ def test_a_number_with_signs_between_thousands_is_not_read_and_one_that_may_be_c
     assert log.notes == ("The last row is incomplete and was skipped.",)
 
 
+@pytest.mark.parametrize(
+    "printed",
+    [
+        "Step {} | train loss:0.5 acc:0.9 | val loss:0.6 acc:{}",
+        "Step {} | val acc:{} | train acc:0.9",
+        "Global step {}: {{'aime': {{'acc': {}}}, 'math': {{'acc': 0.9}}}}",
+    ],
+)
+def test_a_name_that_stands_for_two_values_of_a_printed_line_is_none_of_them(tmp_path, printed):
+    (path := tmp_path / "dapo-s1.log").write_text("".join(printed.format(*one) + "\n" for one in SCORES.items()))
+    with pytest.raises(AblationsError, match=r"column 'acc' holds text, '.* and .*' in line 1"):
+        logged(only_log(path), "acc")
+    path.write_text("".join(f"Step {step + 1},000 | acc:{score} val acc:{score}\n" for step, score in SCORES.items()))
+    assert logged(only_log(path), "acc") == {1000 * step + 1000: score for step, score in SCORES.items()}
+
+
+@pytest.mark.parametrize("general", ["train", "metrics", "training_log"])
+@pytest.mark.parametrize("other", ["eval", "val", "test_metrics"])
+def test_a_file_with_the_scores_of_evaluation_is_not_passed_over_for_one_with_a_general_name(tmp_path, general, other):
+    for name in (general, other, "checkpoints"):
+        (tmp_path / f"{name}.csv").write_text("step,acc\n1,.9\n")
+    with pytest.raises(AblationsError, match=f"3 logs: .*{other}.csv.*name one file"):
+        find_log(tmp_path)
+    (tmp_path / f"{other}.csv").unlink()
+    assert find_log(tmp_path).files == (tmp_path / f"{general}.csv",)
+
+
 def test_event_files_below_a_runs_folder_are_its_log_also_in_parts_and_those_of_several_runs_are_refused(tmp_path):
     def write(folder: str, scores: dict[int, float]) -> None:
         with closing(event_writer(tmp_path / folder)) as writer:
@@ -326,6 +356,16 @@ def test_event_files_below_a_runs_folder_are_its_log_also_in_parts_and_those_of_
         AblationsError, match=r"dapo-s1.* and .*dapo-s2/tb begin at steps 0 and 0, so they are not parts"
     ):
         find_log(tmp_path).read()
+
+
+def test_writers_of_training_and_evaluation_that_share_a_name_are_no_parts_of_a_run(tmp_path):
+    with closing(event_writer(tmp_path / "a" / "train")) as train, closing(event_writer(tmp_path / "a" / "val")) as val:
+        for step in range(1, 9):
+            train.add_scalar("acc", 0.9, step, walltime=step)
+            val.add_scalar("acc", 0.1, step + 1, walltime=step + 0.5)
+    with pytest.raises(AblationsError, match=r"a/train and .*a/val were written at the same time.* name one of the"):
+        only_log(tmp_path / "a")
+    assert logged(only_log(tmp_path / "a" / "val"), "acc") == pytest.approx(dict.fromkeys(range(2, 10), 0.1))
 
 
 def test_parts_whose_own_steps_begin_again_are_joined_by_the_steps_that_count_on():

@@ -308,3 +308,11 @@ def test_the_names_of_a_trainer_are_known_in_mlflow_too(launched):
     study = launched.study(score=None, compute=None, trainer="skyrl", gpus=8.0)
     assert study.compute_name == "GPU-hours"
     assert study.runs[0].curve.compute.tolist() == [16.0]
+
+
+def test_nan_in_mlflow_is_left_out_and_said(launched):
+    run = launched.log("a", ceiling=0.6, params={"variant": "a", "seed": "0"})
+    launched.client.log_metric(run, "pass_rate", math.nan, timestamp=2, step=31)
+    (one,) = launched.study().runs
+    assert one.curve.score.size == 31
+    assert one.warnings == ("pass_rate was logged as NaN 1 time; these values are left out",)
