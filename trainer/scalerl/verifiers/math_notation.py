@@ -116,7 +116,10 @@ _FORMS: list[tuple[re.Pattern[str], str | Callable[[re.Match[str]], str]]] = [
         (r"\\(?:num|ang|SI|qty)\s*\{([^{}]*)\}(?:\s*\{([^{}]*)\})?", lambda found: _si(found)),
         (rf"(?<=[\d}}])(?:\s+|\s*{TEXT}\{{\s*([kMm]?)\s*\}}?\s*)\\Omega\s*\}}?$", r"\\text{ \1Ω}"),
         (rf"(?<=[\d}}])\s*{TEXT}\{{\s*([㐀-鿿]+)\s*\}}", r"\1"),
-        (r"(?<=\d)([百千万亿]{1,2})(?![米克瓦])", lambda found: rf"\times 10^{{{sum(map(_TEN_TO.get, found[1]))}}}"),
+        (
+            r"(?<=\d)([百千万亿]{1,2})(?![米克瓦])",
+            lambda found: rf"\times 10^{{{sum(_TEN_TO[one] for one in found[1])}}}",
+        ),
         (r"(?<=[\d}])\s*([㐀-鿿]+)$", r"\\text{ \1}"),
         (TEXT + r"\{\s*-\s*\}(?=\s*\d)", "-"),
         (rf"{TEXT}\{{\s*mod\s*\}}|(?<=[\s\d])mod(?=\s)", r"\\mod "),
