@@ -8,7 +8,7 @@ from scalerl.verifiers.math_parser import parsed, split_list
 from scalerl.verifiers.math_values import decimals, equal
 
 _RELATION = r"(?:[<>]|\\[lg]e(?![a-z]))"
-_BOUNDED = re.compile(rf"(?<![A-Za-z\\])([A-Za-z])\s*{_RELATION}|{_RELATION}\s*([A-Za-z])(?![A-Za-z(])")
+_BOUNDED = re.compile(rf"(?<![A-Za-z\\])([A-Za-z])\s*(?={_RELATION})|{_RELATION}\s*(?=([A-Za-z])(?![A-Za-z(]))")
 _LISTED_NAME = re.compile(r"(?:^|[,;{}]|(?<![A-Za-z])(?:or|and)(?![A-Za-z]))\s*([A-Za-z])(?:_\{?\w+\}?)?\s*=")
 
 
@@ -29,7 +29,7 @@ def other_repeats(answer: str, gold: str) -> bool:
     mine, its = (Counter(part.rpartition("=")[2].strip() for part in split_list(text)) for text in (answer, gold))
     if mine.total() < 2 or its.total() == len(its) or re.search(r"\d,\d{3}(?!\d)", f"{answer} {gold}"):
         return False
-    return sorted(mine.values()) != sorted(its.values()) or (mine.keys() == its.keys() and mine != its)
+    return mine.total() != its.total() or (mine.keys() == its.keys() and mine != its)
 
 
 def in_order_of_names(answer: str, gold: str) -> Outcome | None:
