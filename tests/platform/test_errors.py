@@ -16,7 +16,7 @@ from ablations.errors import AblationsError, FileError, FileProblem, Place
 from scalerl.errors import Interrupted, Rejected, ScaleRLError
 from scalerl.tasks.left_out import LeftOut, UnreadableRows
 
-IN_THE_SANDBOX = {"OtherSideGone", "Unsendable"}
+IN_THE_SANDBOX = {"OtherSideGone", "Unanswerable", "Unsendable"}
 """Of programs there, which import nothing of the trainer."""
 TREES = [(scalerl, ScaleRLError), (ablations, AblationsError)]
 BUILT_IN = {name for name, one in vars(builtins).items() if isinstance(one, type) and issubclass(one, BaseException)}
