@@ -123,11 +123,8 @@ $(VENV)/.installed-engines: $(VENV)/.installed-dev engines-cpu.txt
 	$(COMPILE)
 	touch $@
 
-# The pages of every setting, every key of a sweep file and every command, made from the code, then the whole site into site/. Warnings are errors.
+# The site, into site/. Its pages of every setting, every key of a sweep file and every command are made from the code. Warnings are errors.
 docs: $(VENV)/.installed-docs
-	$(BIN)/python -m scalerl.recipe.reference > docs/recipes.md
-	$(BIN)/python -m ablations.study.reference > docs/sweep_file.md
-	$(BIN)/python -m ablations.cli.reference > docs/commands.md
 	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --quiet
 
 # The pictures of the pages in docs/images; needs Debian's Chromium.

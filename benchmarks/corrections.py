@@ -15,7 +15,8 @@ from typing import Any
 
 from ablations.answers.answer import REFERENCE, Answer
 from ablations.answers.questions import COMPUTE, LEVEL
-from ablations.findings.results import FittedVariant, Results, open_sweep
+from ablations.findings.fitted_variant import FittedVariant
+from ablations.findings.results import Results, open_sweep
 from ablations.text import interval_text
 from scalerl.run.run_log import read_rows
 

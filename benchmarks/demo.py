@@ -82,7 +82,7 @@ def verdicts_of_triples(results: Results) -> dict[str, Any]:
     for triple in combinations(range(len(fits[REFERENCE])), 3):
         chosen = {name: [of_variant[i] for i in triple] for name, of_variant in fits.items()}
         reference, other = compare(chosen, dict.fromkeys(chosen, 0.0), REFERENCE).variants
-        counts["fit of the reference"][reference.verdict] += 1
+        counts["fit of the reference"][reference.fit_verdict] += 1
         for name, answer in other.answers.items():
             counts[name][answer.verdict] += 1
     return {name: dict(count) for name, count in counts.items()}

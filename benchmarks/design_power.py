@@ -86,7 +86,7 @@ def foretold(compute: np.ndarray, run_to_run_sd: float, seeds: int) -> dict[str,
         prompts=1000,
         sampling_share=1.0,
         # A run whose A lies off by some lies off by less on its way there.
-        spread=RunSpread(level=tau * reached(compute), ceiling=tau, target=None, freedom=0),
+        spread=RunSpread(level=tau * reached(compute), ceiling=tau, compute=None, freedom=0),
     )
     sizes = Sizes(num_variants=NUM_VARIANTS, num_seeds=seeds)
     return sights(SimulatedRuns(known=known, compute=compute, samples=SAMPLES, settings=FitSettings()), sizes)

@@ -1,4 +1,4 @@
-"""What `platform doctor --log trl` says of runs of TRL's GRPOTrainer with a planted cause, and of healthy ones.
+"""What `platform doctor` says of imported runs of TRL's GRPOTrainer with a planted cause, and of healthy ones.
 
     python benchmarks/doctor_trl.py                # about forty minutes on two free cores
     python benchmarks/doctor_trl.py FOLDER [NAME ...]   # keeps the runs, and trains none twice
@@ -22,7 +22,9 @@ from trl.trainer.grpo_config import GRPOConfig
 from trl.trainer.grpo_trainer import GRPOTrainer
 
 from ablations.diagnosis.diagnose import Diagnosis, diagnose
-from ablations.diagnosis.logged_history import history_of_log
+from ablations.diagnosis.history import History
+from ablations.imports.orders import Foreign
+from ablations.logs.meaning import LogMeaning
 from scalerl.model.build import new_policy
 from scalerl.recipe import ResolvedRecipe
 from scalerl.run.warm_start import load_or_train
@@ -190,7 +192,11 @@ def config_of(recipe: ResolvedRecipe, place: Path, seed: int) -> dict[str, Any]:
 
 def diagnosed(folder: Path, name: str, settings: dict[str, Any], seed: int) -> list[Diagnosis]:
     """What the doctor finds in the last checkpoint's log."""
-    return diagnose(history_of_log(trained(folder, name, settings, seed), "trl"))
+    path = trained(folder, name, settings, seed)
+    (source,) = Foreign(names=(str(path),), meaning=LogMeaning(trainer="trl", compute="step")).sources()[""]
+    (run,) = source.read()[0]
+    steps, evaluations = ([row for row in run.rows if row["kind"] == kind] for kind in ("train", "eval"))
+    return diagnose(History(name=name, steps=steps, evaluations=evaluations))
 
 
 def main() -> None:

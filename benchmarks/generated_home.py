@@ -6,9 +6,10 @@ that nobody trained the runs. Everything but the times of files follows from the
 """
 
 import json
+import shutil
 import socket
 from collections.abc import Iterator
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -160,6 +161,18 @@ def write_done(folder: RunFolder, compute: float, step: int, pass_rate: float) -
             threads=1,
         )
     )
+
+
+def end_early(folder: RunFolder, compute: float, state: str, message: str = "") -> None:
+    """Make a run that is done one that ended at this compute, in this state."""
+    rows = folder.metrics.read_bytes().splitlines(keepends=True)
+    kept = [row for row in rows if json.loads(row)["compute_gpu_hours"] <= compute]
+    log, last = MetricsLog(folder.metrics, len(b"".join(kept))), json.loads(kept[-1])
+    shutil.rmtree(folder.checkpoint)
+    write_checkpoint(folder.checkpoint, {"step": last["step"]}, log.sync())
+    log.close()
+    spent = {name: last[name] for name in ("step", "compute_gpu_hours")}
+    folder.write_status(replace(folder.read_status(), state=state, message=message, **spent))
 
 
 def run_rows(

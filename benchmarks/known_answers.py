@@ -48,7 +48,7 @@ def record_of(results: Results) -> dict[str, Any]:
         "run_to_run": {name: spread.to_json() for name, spread in results.comparison.spreads.items()},
         "variants": {
             line.name: {name: answer.verdict for name, answer in line.answers.items()}
-            | {one.question.key: [one.estimate, one.lo, one.hi] for one in line.answers.values()}
+            | {one.question.keys[0]: [one.estimate, one.lo, one.hi] for one in line.answers.values()}
             for line in others
         },
     }

@@ -21,9 +21,8 @@ from record import write_record
 from ablations.findings.results import Results, read_results
 from ablations.home.home import Home
 from ablations.home.started_sweep import read_sweep
-from ablations.report.columns import ALL_NUMBERS, columns
-from ablations.report.curves import curves_figure
-from ablations.report.words.comparison import ResultRow
+from ablations.report.documents.comparison_tables import comparison_table, numbers_table
+from ablations.report.figures.plots import curves_figure
 
 ROOT = Path(__file__).parents[1]
 COMMAND = "platform sweep sweeps/loo.yaml --scale laptop"
@@ -79,7 +78,7 @@ def reference_facts(results: Results) -> dict[str, float | str]:
         "gain": round(float(run.curve.score[-1] - run.curve.score[0]), 4),
         "r_squared": round(run.fit.r_squared, 4),
         "asymptote": run.fit.asymptote.to_json(),
-        "verdict": run.fit.verdict,
+        "fit_verdict": run.fit.verdict,
     }
 
 
@@ -105,9 +104,11 @@ def draw(results: Results) -> None:
 
 def table_of(results: Results) -> list[dict[str, str]]:
     """The comparison as the report shows it, one line per variant."""
-    headed = columns(results, ALL_NUMBERS)
-    rows = (ResultRow(results=results, variant=variant) for variant in results.variants)
-    return [{column.heading: column.cell(row) for column in headed} for row in rows]
+    lines: list[dict[str, str]] = [{} for _ in results.variants]
+    for table in (comparison_table(results), numbers_table(results)):
+        for line, row in zip(lines, table.rows, strict=True):
+            line |= {one.heading: cell.text for one, cell in zip(table.columns, row, strict=True)}
+    return lines
 
 
 def markdown(lines: list[dict[str, str]]) -> str:

@@ -118,7 +118,7 @@ SAID = (
         text="has a pass rate {} lower than PipelineRL-8, and it needs {} times the compute to match it (95 % "
         "interval: {} to {})",
         numbers=lambda facts: [
-            short(-line(facts.readme, OTHER)["delta_level"]),
+            short(-line(facts.readme, OTHER)["level_difference"]),
             *interval(facts.readme, OTHER, "compute_ratio", ".2f"),
         ],
     ),
@@ -135,7 +135,6 @@ SAID = (
             numbers=lambda facts: [" and ".join(facts.kept["code_versions"])],
         )
         for page, text in (
-            ("README.md", "with code"),
             ("docs/index.md", "with code"),
             ("docs/tutorial.md", "with code"),
         )
@@ -143,7 +142,6 @@ SAID = (
     *(
         Said(page=page, text=f"{text} {{}}", form=r"\d{4}-\d\d-\d\d", numbers=lambda facts: [facts.kept["date"]])
         for page, text in (
-            ("README.md", "Trained on"),
             ("docs/index.md", "Trained on"),
             ("docs/tutorial.md", "trained on"),
         )
@@ -152,20 +150,15 @@ SAID = (
         page="docs/tutorial.md",
         text="Over the last third of the compute it is {} lower. The interval, [{}, {}], lies below 0.",
         numbers=lambda facts: [
-            f"{-line(facts.readme, OTHER)['delta_level']:.3f}",
-            *interval(facts.readme, OTHER, "delta_level", "+.3f")[1:],
+            f"{-line(facts.readme, OTHER)['level_difference']:.3f}",
+            *interval(facts.readme, OTHER, "level_difference", "+.3f")[1:],
         ],
-    ),
-    Said(
-        page="README.md",
-        text="so that no pass rate can exceed {}, and the fits know",
-        numbers=lambda facts: [short(facts.readme.plan.fit_settings.highest, 2)],
     ),
     Said(
         page="docs/tutorial.md",
         text="The difference in A is {}. Its interval, [{}, {}], holds 0. The task allows no more than {}.",
         numbers=lambda facts: [
-            *interval(facts.readme, OTHER, "delta_A", "+.3f"),
+            *interval(facts.readme, OTHER, "ceiling_difference", "+.3f"),
             f"{facts.readme.plan.fit_settings.highest:.2f}",
         ],
     ),
@@ -178,7 +171,7 @@ SAID = (
         page="docs/tutorial.md",
         text="taking turns costs {} points of pass rate at this budget, or about {} % more compute",
         numbers=lambda facts: [
-            f"{-100 * line(facts.readme, OTHER)['delta_level']:.0f}",
+            f"{-100 * line(facts.readme, OTHER)['level_difference']:.0f}",
             f"{10 * round(10 * (line(facts.readme, OTHER)['compute_ratio'] - 1)):.0f}",
         ],
     ),
@@ -187,7 +180,7 @@ SAID = (
         text="after the same compute its pass rate lies within {} of that of ScaleRL's CISPO, and "
         '"no difference seen" asks for {}.',
         numbers=lambda facts: [
-            short(max(abs(line(facts.added, "dapo")[f"delta_level_{end}"]) for end in ("lo", "hi"))),
+            short(max(abs(line(facts.added, "dapo")[f"level_difference_{end}"]) for end in ("lo", "hi"))),
             short(LEVEL.widest),
         ],
     ),
@@ -236,9 +229,9 @@ def title_of(variant: dict[str, Any]) -> str:
     name, reference = LABELS[variant["curve"]], LABELS["scalerl"]
     estimate, lo, hi = (variant[f"compute_ratio{end}"] for end in ("", "_lo", "_hi"))
     ratio = interval_text(estimate, lo, hi, ".2f")
-    if variant["efficiency"] in ("less compute", "more compute"):
+    if variant["compute_verdict"] in ("less compute", "more compute"):
         return f"{name} needs {ratio} times the compute of {reference}"
-    return f"{name} and {reference}: {variant['efficiency']}, compute ratio {ratio}"
+    return f"{name} and {reference}: {variant['compute_verdict']}, compute ratio {ratio}"
 
 
 def figure(results: Results) -> str:

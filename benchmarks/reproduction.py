@@ -30,18 +30,17 @@ from ablations.findings.results import read_results
 from ablations.home.home import Home
 from ablations.home.started_sweep import read_sweep
 from ablations.home.state import State
-from ablations.report.csv_files import csv_files
-from ablations.report.markdown import card_markdown, markdown_grid, markdown_text
-from ablations.report.static import curves_picture
-from ablations.report.words.claim_card import CLAIM_HEADINGS, OUTCOMES, card_notes
-from ablations.report.words.comparison import ResultRow
+from ablations.report.documents.blocks import Figure, Table, Text, table_of_rows
+from ablations.report.documents.claim_card import CLAIM_HEADINGS, OUTCOMES, card_document, tally_text
+from ablations.report.documents.variant_row import VariantRow
+from ablations.report.figures.plots import curves_picture
+from ablations.report.writers.csv_files import csv_files
+from ablations.report.writers.markdown import markdown_document
 from ablations.status.progress import run_rows
 from ablations.study.sweep import load_sweep
 
 RESULTS = Path(__file__).parents[1] / "docs/results"
 TITLES = {"paper": "The paper's claims, study by study", "ceilings": "The paper's claims after eight units of compute"}
-FIGURE = "curves.svg"
-"""As a card names it."""
 HEAD = """# {title}
 
 Made by [benchmarks/reproduction.py](../../benchmarks/reproduction.py) of runs of scale `{scale}`, {day}.
@@ -117,28 +116,31 @@ def is_row(line: str) -> bool:
 def section(card: Card, differing: Sequence[str], page: str) -> str:
     """One card under a heading of its own."""
     plan = card.results.plan
-    title, *lines = card_markdown(card, card_notes(card, differing)).splitlines()
-    text = "\n".join(lines).replace(f"({FIGURE})", f"({page}/{plan.sweep}.png)")
     own, taken = load_sweep(files_of("study")[plan.sweep]).budget.compute, plan.budget_gpu_hours
     assert card.results.sweep is not None
     units = taken / card.results.sweep.plan.compute_unit_gpu_hours
     command = f"`platform reproduce {plan.sweep} {'--as-written' if units == own else f'--budget {units:g}'}`"
-    text = text.replace("![Curves", f"{differences(card)}\n\n![Curves")
-    text = text.replace(markdown_text(plan.command), f"{command}, code {', '.join(card.results.code_versions)}.")
-    return f"## {plan.sweep}\n\n**{title.partition(': ')[2]}**\n{text}"
+    made = Text(text=f"{command}, code {', '.join(card.results.code_versions)}.")
+    blocks = []
+    for one in card_document(card, differing)[1:]:
+        blocks += [differences(card)] if isinstance(one, Figure) else []
+        blocks.append(made if one == Text(text=plan.command) else one)
+    text = markdown_document(blocks).replace("(curves.png)", f"({page}/{plan.sweep}.png)")
+    return f"## {plan.sweep}\n\n**{tally_text(card.claims)}**\n\n{text}"
 
 
-def differences(card: Card) -> str:
+def differences(card: Card) -> Table:
     """What the comparison says of every variant but the reference, of which the claims ask a part."""
     results = card.results
+    headings = {LEVEL: f"level, less that of {results.plan.reference}", COMPUTE: "compute, over its own"}
     rows = [
-        (one.name, *(text for asked in (LEVEL, COMPUTE) for text in (row.number(asked), row.verdict(asked))))
+        {"variant": one.name}
+        | {head: f"{row.number(asked)} {row.verdict(asked)}".strip() for asked, head in headings.items()}
         for one in results.variants
         if one.name != results.plan.reference
-        for row in [ResultRow(results=results, variant=one)]
+        for row in [VariantRow(results=results, variant=one)]
     ]
-    reference = f"level, less that of {results.plan.reference}"
-    return markdown_grid(("variant", reference, "", "compute, over its own", ""), rows)
+    return table_of_rows(rows, name="differences")
 
 
 if __name__ == "__main__":

@@ -12,10 +12,12 @@
 
 from dataclasses import replace
 from pathlib import Path
+from tempfile import TemporaryDirectory
 
 import ablations
-from ablations.findings.other_trainers import compare_elsewhere, study_of_file
-from ablations.fit.options import FitSettings
+from ablations.findings.results import read_results
+from ablations.home.home import Home
+from ablations.imports.orders import Foreign
 
 DOCS = Path(__file__).parents[1] / "docs"
 BUDGETS = {"smollm_first": 1e-4, "smollm": 2e-4}
@@ -24,11 +26,12 @@ BUDGETS = {"smollm_first": 1e-4, "smollm": 2e-4}
 
 def main() -> None:
     for sweep, budget in BUDGETS.items():
-        study = study_of_file(DOCS / f"results/{sweep}.csv")
-        results = compare_elsewhere(
-            replace(study, compute_name="modelled GPU-hours"), "scalerl", FitSettings(fit_to=budget)
-        )
-        (DOCS / f"figures/{sweep}.svg").write_bytes(ablations.curves_picture(results, "svg", width_in=6.8))
+        with TemporaryDirectory() as folder:
+            table = Foreign(names=(str(DOCS / f"results/{sweep}.csv"),))
+            found = table.opened_one(Home(Path(folder)), reference="scalerl")
+            plan = replace(found.plan, compute_name="modelled GPU-hours", fit_to_gpu_hours=budget)
+            results = read_results(replace(found, plan=plan))
+            (DOCS / f"figures/{sweep}.svg").write_bytes(ablations.curves_picture(results, "svg", width_in=6.8))
 
 
 if __name__ == "__main__":

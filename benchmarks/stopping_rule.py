@@ -28,7 +28,7 @@ from simulation import FIT_FROM_GPU_HOURS, NOISES, NUM_SAMPLES, SEED, START_LEVE
 
 from ablations.answers.compare import VariantResult, compare
 from ablations.answers.differences import common_target
-from ablations.answers.level import LAST_SHARE, common_compute
+from ablations.answers.level import LAST_SHARE
 from ablations.answers.questions import LEVEL
 from ablations.fit.curve import Curve
 from ablations.fit.fitting import fit_curve
@@ -162,7 +162,7 @@ def follow(
 
 def answers(line: VariantResult, fits: Mapping[str, Sequence[Fit]], laws: Mapping[str, Law]) -> dict[str, Any]:
     """Estimate less truth for each question, None without an estimate; and which verdicts say "differs"."""
-    ours, theirs, both = laws[line.name], laws[REFERENCE], [*fits[line.name], *fits[REFERENCE]]
+    ours, theirs = laws[line.name], laws[REFERENCE]
     found = {name: answer.estimate for name, answer in line.answers.items()}
 
     def level(compute: float) -> float:
@@ -171,7 +171,7 @@ def answers(line: VariantResult, fits: Mapping[str, Sequence[Fit]], laws: Mappin
     target = common_target([fits[line.name], fits[REFERENCE]])
     ratio = target and found["compute"] and math.log(found["compute"] * theirs.reaches(target))
     return {
-        "level": less(found["level"], level(common_compute(both))),
+        "level": less(found["level"], level(line.level_compute)),
         "level, of the budget": less(found["level"], level(BUDGET)),
         "A": None if line.asymptote.A is None else line.asymptote.A - ours.A,
         "ceiling": less(found["ceiling"], ours.A - theirs.A),

@@ -24,11 +24,11 @@ from record import RESULTS, write_record
 
 from scalerl.rollout import Outcome
 from scalerl.sandbox import Limits, Sandbox
-from scalerl.verifiers.choice import judge_choice
-from scalerl.verifiers.code_tests import CallTest, CodeTest, StdioTest, judge_code
 from scalerl.verifiers.judge_worker import wall_limit_s
-from scalerl.verifiers.math_answer import judge_math
-from scalerl.verifiers.qa import judge_qa
+from scalerl.verifiers.mathematics.answer import judge_math
+from scalerl.verifiers.programs.code_tests import CallTest, CodeTest, StdioTest, judge_code
+from scalerl.verifiers.short_answers.choice import judge_choice
+from scalerl.verifiers.short_answers.qa import judge_qa
 
 NUM_ANSWERS, SEED, THREADS = 10_000, 0, 2
 MAX_CHARS = 100_000

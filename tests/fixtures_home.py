@@ -2,6 +2,7 @@
 
 import json
 import os
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -224,6 +225,16 @@ def collapse(sweep: StartedSweep, run_id: str, *, after: float, to: float = 0.8)
     for row in rows:
         if row["kind"] == "eval" and row["compute_gpu_hours"] > after:
             row["pass_rate"] = to * row["pass_rate"]
+    log.write_text("".join(json.dumps(row) + "\n" for row in rows))
+
+
+def set_scores(sweep: StartedSweep, run_id: str, scores: Sequence[float]) -> None:
+    """Give the first evaluations of a run, from that before RL on, these pass rates."""
+    log = sweep.run(run_id).metrics
+    rows = [json.loads(line) for line in log.read_text().splitlines()]
+    evaluations = (row for row in rows if row["kind"] == "eval")
+    for row, score in zip(evaluations, scores, strict=False):
+        row["pass_rate"] = score
     log.write_text("".join(json.dumps(row) + "\n" for row in rows))
 
 

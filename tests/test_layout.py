@@ -20,10 +20,10 @@ SHARED_NAMES = {
 """Public names that stand in two files, with what each means there; a new one needs a better name, or a reason."""
 PROGRAMS = {
     "trainer/scalerl/sandbox/inside.py",
-    "trainer/scalerl/verifiers/code_harness.py",
-    "trainer/scalerl/verifiers/python_test_processes.py",
-    "trainer/scalerl/verifiers/python_test_program.py",
-    "trainer/scalerl/verifiers/python_test_wire.py",
+    "trainer/scalerl/verifiers/programs/code_harness.py",
+    "trainer/scalerl/verifiers/programs/python_test_processes.py",
+    "trainer/scalerl/verifiers/programs/python_test_program.py",
+    "trainer/scalerl/verifiers/programs/python_test_wire.py",
 }
 """Texts that an interpreter in the sandbox runs: they can import nothing of ours, so a fact of both stands twice."""
 

@@ -1,4 +1,4 @@
-"""What mkdocs does beside its own: pages that lie outside `docs/`, and links that leave it.
+"""What mkdocs does beside its own: pages that are made from the code or lie outside `docs/`, and links that leave it.
 
 Links in the pages are relative to the repository, so that they work in an editor and on a forge. On the site a link to
 another page stays one, and a link to code becomes the code's path.
@@ -12,14 +12,22 @@ from mkdocs.config.defaults import MkDocsConfig
 from mkdocs.structure.files import File, Files
 from mkdocs.structure.pages import Page
 
+from ablations.cli.reference import commands_page
+from ablations.study.reference import sweep_reference
+from scalerl.recipe.reference import settings_page
+
 ROOT = Path(__file__).parents[2]
+FROM_CODE = {"commands.md": commands_page, "sweep_file.md": sweep_reference, "recipes.md": settings_page}
+"""Pages that are made whenever the site is: every command, every key of a sweep file, every setting."""
 OUTSIDE = {"changelog.md": "CHANGELOG.md", "contributing.md": "CONTRIBUTING.md"}
 """Pages of the site that stand at the top of the repository."""
 LINK = re.compile(r"(?<!!)\[([^\]]+)\]\(([^)#\s]+)(#[^)\s]*)?\)")
 
 
 def on_files(files: Files, config: MkDocsConfig) -> Files:
-    """Add the pages from outside."""
+    """Add the pages from the code and from outside."""
+    for name, page in FROM_CODE.items():
+        files.append(File.generated(config, name, content=page()))
     for name, path in OUTSIDE.items():
         files.append(File.generated(config, name, abs_src_path=str(ROOT / path)))
     return files
@@ -27,9 +35,8 @@ def on_files(files: Files, config: MkDocsConfig) -> Files:
 
 def on_page_markdown(markdown: str, page: Page, config: MkDocsConfig, files: Files) -> str:
     """Turn the links of one page."""
-    assert page.file.abs_src_path is not None
-    source = Path(page.file.abs_src_path)
-    pages = {file.abs_src_path: file.src_uri for file in files}
+    pages = {file.abs_src_path or str(ROOT / "docs" / file.src_uri): file.src_uri for file in files}
+    source = Path(page.file.abs_src_path or ROOT / "docs" / page.file.src_uri)
 
     def turned(link: re.Match[str]) -> str:
         text, target, anchor = link.group(1), link.group(2), link.group(3) or ""

@@ -10,11 +10,11 @@
 
     fit_curve, read_curves, Curve, Fit                          a curve and its fit
     sweeps, open_sweep, Results, compare                        a sweep, and variants against a reference
-    forecast_sweep, backtest_sweep, paper_comparison            beyond the readings; as the paper compares
+    forecast_sweep, backtest_sweep, paper_comparison            forecasts, their backtest, the paper's comparison
     curves_figure, verdicts_figure, forecast_figure             Plotly figures
     curves_picture, differences_picture                         the same for a paper
     start                                                       the log of a training script of your own
-    AblationsError                                              what went wrong, for people
+    AblationsError                                              an error that the user can put right
 
 docs/python.md has an example of each name. A name is imported when it is first used, so that `import ablations` is
 quick.
@@ -34,10 +34,13 @@ if TYPE_CHECKING:
     from ablations.fit.fitting import fit_curve
     from ablations.fit.result import Fit
     from ablations.log import start
-    from ablations.report.curves import curves_figure
-    from ablations.report.forecast import forecast_figure
-    from ablations.report.forest import verdicts_figure
-    from ablations.report.static import curves_picture, differences_picture
+    from ablations.report.figures.plots import (
+        curves_figure,
+        curves_picture,
+        differences_picture,
+        forecast_figure,
+        verdicts_figure,
+    )
 
 __version__ = "0.1.0"
 
@@ -69,24 +72,25 @@ MODULES = {
     "Results": "findings.results",
     "backtest_sweep": "findings.sweep_forecast",
     "compare": "answers.compare",
-    "curves_figure": "report.curves",
-    "curves_picture": "report.static",
-    "differences_picture": "report.static",
+    "curves_figure": "report.figures.plots",
+    "curves_picture": "report.figures.plots",
+    "differences_picture": "report.figures.plots",
     "fit_curve": "fit.fitting",
-    "forecast_figure": "report.forecast",
+    "forecast_figure": "report.figures.plots",
     "forecast_sweep": "findings.sweep_forecast",
     "open_sweep": "findings.results",
     "paper_comparison": "findings.paper_comparison",
     "read_curves": "fit.curve_file",
     "start": "log",
     "sweeps": "findings.results",
-    "verdicts_figure": "report.forest",
+    "verdicts_figure": "report.figures.plots",
 }
 """Module that defines each name of `__all__`."""
 
 """The rooms by height; each imports only what stands below it:
 
     cli        the commands
+    imports    runs of other trainers, and exported sweeps, made runs of a home folder
     running    one `platform sweep` from plan to end
     search     variants that a sampler proposes
     tracking   MLflow, made from the run folders at any time

@@ -1,10 +1,14 @@
-"""Everything that the platform raises on purpose. The command line prints it, without a traceback, and exits with 2.
+"""Everything that the platform raises on purpose. The command line prints it, without a traceback, and exits with 2,
+with 1 for RunsHeld.
 
 AblationsError(ValueError)      what a user can cause and put right
 ├── FileError                       a sweep, recipe, scale or CSV file, or a --set, that cannot be used as written
 ├── NotAnArchive                    a file that `platform export` has not written
 ├── RayError                        no Ray, no Ray cluster, or one that is gone
 ├── NotATree                        a file of stored numbers that is damaged, or of another version
+├── NoNumber                        a text in a column of numbers of a log
+├── HalfWritten                     the last record of a log is incomplete
+├── RunsHeld                        runs failed alike, and those that wait were not started
 └── SlurmError                      a command of Slurm failed
     └── SlurmSilent                     Slurm's controller does not answer
 

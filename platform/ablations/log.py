@@ -26,11 +26,16 @@ from typing import Any, SupportsFloat, SupportsIndex
 
 LOG_VARIABLE, FOLDER_VARIABLE, SEED_VARIABLE = "ABLATIONS_LOG", "ABLATIONS_FOLDER", "ABLATIONS_SEED"
 BUDGET_VARIABLE, SETTINGS_VARIABLE = "ABLATIONS_BUDGET", "ABLATIONS_SETTINGS"
-OWN_LOG, ABOUT_FILE = "metrics.jsonl", "run.json"
+ATTEMPT_VARIABLE = "ABLATIONS_ATTEMPT"
+"""Name of the attempt of a run that the platform has started, the same for all processes of its program."""
+OWN_LOG, ABOUT_FILE, WRITER_FILE = "metrics.jsonl", "run.json", ".ablations-writer"
+CLOCK_ERROR_S = 0.1
+"""Difference allowed between the start of a process and the time of a file."""
 OWN_FOLDERS = "own-runs"
 """Folder of the runs of scripts that the platform did not start."""
 OTHER_PROCESS_LIMIT_S = 30.0
 """Time to wait for a process of an earlier attempt that still saves its checkpoint."""
+ONE_PROCESS = "call start() in one process only, such as rank 0"
 AGREEMENT = 1e-6
 """Difference allowed between `score` and `right / of`, for rounding."""
 
@@ -55,10 +60,17 @@ class OwnRun:
         self.folder, self.seed, self.budget, self.settings = folder, seed, budget, settings
         self._durable = durable
         folder.mkdir(parents=True, exist_ok=True)
-        log.touch()
+        # Not a touch: the time of the last row says whether another process has logged meanwhile.
+        os.close(os.open(log, os.O_WRONLY | os.O_CREAT, 0o666))
         self._file = log.open("r+b")
         weakref.finalize(self, self._file.close)
-        self._hold()
+        self._refuse_second_process()
+        size = os.fstat(self._file.fileno()).st_size
+        has_waited = self._hold()
+        self._refuse_second_process()
+        if has_waited and ATTEMPT_VARIABLE not in os.environ and os.fstat(self._file.fileno()).st_size > size:
+            raise ValueError(f"{self._file.name}: another process has logged this run meanwhile; {ONE_PROCESS}")
+        (folder / WRITER_FILE).write_text(f"{os.environ.get(ATTEMPT_VARIABLE, '')} {os.getpid()}")
         self._rows = self._whole_rows()
         """Step, compute, seconds and first byte of each row of the log."""
         self._has_logged = False
@@ -114,18 +126,33 @@ class OwnRun:
         end = self._rows[len(kept)][3] if len(kept) < len(self._rows) else self._file.seek(0, os.SEEK_END)
         return kept, end
 
-    def _hold(self) -> None:
-        """Keep other processes from writing this log."""
-        deadline = time.monotonic() + OTHER_PROCESS_LIMIT_S
+    def _refuse_second_process(self) -> None:
+        """Raise ValueError if another process of the program logs this attempt, or has logged it while this one ran.
+
+        A program that starts its training again, after a crash or by itself, does so with a process that begins later.
+        """
+        try:
+            attempt, pid = (self.folder / WRITER_FILE).read_text().split()
+        except (OSError, ValueError):
+            return
+        if attempt != os.environ.get(ATTEMPT_VARIABLE) or int(pid) == os.getpid():
+            return
+        began = _began_at()
+        if began is not None and os.fstat(self._file.fileno()).st_mtime > began + CLOCK_ERROR_S:
+            raise ValueError(f"{self._file.name}: process {pid} of this program logs the run already; {ONE_PROCESS}")
+
+    def _hold(self) -> bool:
+        """Keep other processes from writing this log; True if one did before."""
+        deadline, has_waited = time.monotonic() + OTHER_PROCESS_LIMIT_S, False
         while True:
             try:
                 fcntl.flock(self._file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-                return
+                return has_waited
             except BlockingIOError:
+                has_waited = True
                 if time.monotonic() > deadline:
                     raise ValueError(
-                        f"{self._file.name}: another process logs this run; end that process, or call start() in one "
-                        "process only"
+                        f"{self._file.name}: another process logs this run; end that process, or {ONE_PROCESS}"
                     ) from None
                 time.sleep(0.1)
 
@@ -181,28 +208,38 @@ def start(
     return run
 
 
+def _began_at() -> float | None:
+    """Time at which this process began, in seconds since 1970; None where the system does not say."""
+    try:
+        ticks = int(Path("/proc/self/stat").read_text().rpartition(")")[2].split()[19])
+        up_s = float(Path("/proc/uptime").read_text().split()[0])
+    except (OSError, ValueError, IndexError):
+        return None
+    return time.time() - up_s + ticks / os.sysconf("SC_CLK_TCK")
+
+
 def _row(step: Any, compute: Any, score: Any, right: Any, of: Any) -> dict[str, Any]:
-    """The columns of an evaluation, checked."""
+    """The row of an evaluation, checked."""
     number = _whole(step, "step")
-    row: dict[str, Any] = {
-        "kind": "eval",
-        "step": number,
-        "compute_gpu_hours": _finite(compute, f"step {number}: compute"),
-        "task": "score",
-    }
+    spent = _finite(compute, f"step {number}: compute")
     if (right is None) != (of is None):
         raise ValueError(f"step {number}: pass both right and of, or neither")
     counted = {} if right is None else _counted(right, of, number)
     if score is None and not counted:
         raise ValueError(f"step {number}: nothing to log; pass score, or right and of")
-    row["pass_rate"] = counted.get("pass_rate", 0.0) if score is None else _finite(score, f"step {number}: score")
-    if row["pass_rate"] > 1:
-        raise ValueError(f"step {number}: score is {row['pass_rate']:g}; a pass rate lies in [0, 1]")
-    if counted and abs(row["pass_rate"] - counted["pass_rate"]) > AGREEMENT:
-        raise ValueError(
-            f"step {number}: score is {row['pass_rate']:g}, but right / of is {counted['pass_rate']:g}; omit one"
-        )
-    return row | {**counted, "pass_rate": row["pass_rate"]}
+    of_counts = counted.pop("pass_rate", 0.0)
+    rate = of_counts if score is None else _finite(score, f"step {number}: score")
+    if rate > 1:
+        raise ValueError(f"step {number}: score is {rate:g}; a pass rate lies in [0, 1]")
+    if counted and abs(rate - of_counts) > AGREEMENT:
+        raise ValueError(f"step {number}: score is {rate:g}, but right / of is {of_counts:g}; omit one")
+    return eval_row(number, spent, rate, counted)
+
+
+def eval_row(step: int, compute: float, pass_rate: float, counts: dict[str, Any]) -> dict[str, Any]:
+    """An evaluation as a row of the run log; every log that does not come from our own trainer gets its rows here."""
+    head = {"kind": "eval", "step": step, "compute_gpu_hours": compute, "task": "score", "pass_rate": pass_rate}
+    return head | counts
 
 
 def _counted(right: Any, of: Any, step: int) -> dict[str, Any]:

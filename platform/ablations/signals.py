@@ -13,14 +13,17 @@ TO_STOP = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 
 @contextmanager
 def handled(handler: Handler, *numbers: signal.Signals) -> Iterator[None]:
-    """Send these signals to `handler` inside the block; no effect outside the main thread, which gets no signals.
+    """Send these signals to `handler` inside the block, except those that are ignored, as `nohup` does with SIGHUP.
+
+    No effect outside the main thread, which gets no signals.
 
     >>> with handled(signal.default_int_handler, signal.SIGTERM): ...    # SIGTERM raises KeyboardInterrupt, as Ctrl-C
     """
     if threading.current_thread() is not threading.main_thread():
         yield
         return
-    before = {number: signal.signal(number, handler) for number in numbers}
+    heeded = [number for number in numbers if signal.getsignal(number) is not signal.SIG_IGN]
+    before = {number: signal.signal(number, handler) for number in heeded}
     try:
         yield
     finally:

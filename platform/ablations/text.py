@@ -1,5 +1,6 @@
 """Formats numbers and messages for people."""
 
+import math
 import re
 from collections.abc import Iterable, Mapping
 from typing import Any
@@ -40,12 +41,29 @@ def setting_text(value: Any) -> str:
         case bool():
             return str(value).lower()
         case float():
-            return f"{value:.10g}"
+            return f"{value:.10g}" if math.isfinite(value) else float_word(value)
         case Mapping():
             return "{" + ", ".join(f"{name}: {setting_text(inner)}" for name, inner in value.items()) + "}"
         case list() | tuple():
             return "[" + ", ".join(setting_text(inner) for inner in value) + "]"
     return str(value)
+
+
+def settings_json(value: Any) -> Any:
+    """Settings as plain data for `--json`: numbers that JSON lacks become YAML's words `.inf`, `-.inf` and `.nan`."""
+    match value:
+        case float() if not math.isfinite(value):
+            return float_word(value)
+        case Mapping():
+            return {name: settings_json(inner) for name, inner in value.items()}
+        case list() | tuple():
+            return [settings_json(inner) for inner in value]
+    return value
+
+
+def float_word(number: float) -> str:
+    """YAML's word for a number that is not finite."""
+    return ".nan" if math.isnan(number) else ".inf" if number > 0 else "-.inf"
 
 
 def changes_text(overrides: Mapping[str, Any], own: Mapping[str, str] | None = None) -> str:
@@ -73,6 +91,11 @@ def compute_text(compute: float) -> str:
     if compute and not LEAST_PLAIN <= abs(compute) < LEAST_POWER:
         return f"{compute:.4g}"
     return f"{float(f'{compute:.4g}'):,.10g}"
+
+
+def or_dots(compute: float | None) -> str:
+    """The compute as text; `…` if there is none."""
+    return "…" if compute is None else compute_text(compute)
 
 
 def compute_title(compute_name: str) -> str:
@@ -113,6 +136,17 @@ def parts_of(both: str, names: Iterable[str]) -> tuple[str, str] | None:
         if character == TOGETHER and (first := both[:place]) in known and (second := both[place + 1 :]) in known:
             return first, second
     return None
+
+
+def cut_message(text: str, most: int) -> str:
+    """A message on one line of at most `most` characters, cut in its middle: its beginning says what happened, and its
+    end what to do.
+    """
+    line = " ".join(text.split())
+    if len(line) <= most:
+        return line
+    head = (most - len(" ... ")) * 3 // 5
+    return f"{line[:head].rstrip()} ... {line[len(line) - (most - len(' ... ') - head) :].lstrip()}"
 
 
 def cause(message: str) -> str:

@@ -19,9 +19,14 @@ LETTERS = "abcdefgh"
 PROMPTS, GENERATIONS, LENGTH, HELD_OUT = 8, 8, 3, 200
 parser = argparse.ArgumentParser()
 parser.add_argument("--loss_type", default="grpo")
+parser.add_argument("--epsilon_high", type=float, default=0.2, help="ratio less 1 that is cut; for cispo the ratio")
 parser.add_argument("--learning_rate", type=float, default=1e-2)
 parser.add_argument("--every", type=int, default=4)
 options = parser.parse_args()
+if options.loss_type == "cispo" and options.epsilon_high < 1:
+    parser.error(
+        f"--epsilon_high {options.epsilon_high:g} cuts every weight of cispo, as tokens begin at 1; ScaleRL has 5"
+    )
 run = ablations.start(budget=60)
 set_seed(run.seed)
 
@@ -72,6 +77,7 @@ with warnings.catch_warnings():
     config = GRPOConfig(
         output_dir=str(Path(run.folder, "trl")),
         loss_type=options.loss_type,
+        epsilon_high=options.epsilon_high,
         learning_rate=options.learning_rate,
         lr_scheduler_type="constant",
         max_steps=int(run.budget),

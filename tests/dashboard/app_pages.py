@@ -1,8 +1,10 @@
 """One page as Streamlit runs it, without a browser: `open_page(monkeypatch, home, "run", sweep="loo")`."""
 
+import base64
 import json
 from pathlib import Path
 
+import numpy as np
 import pytest
 from streamlit.testing.v1 import AppTest
 
@@ -29,9 +31,17 @@ def open_page(monkeypatch: pytest.MonkeyPatch, home: Path, page: str, **query: s
 
 
 def figures_of(page: AppTest) -> list[dict]:
-    """What Plotly is told to draw, figure by figure."""
+    """What Plotly is told to draw, figure by figure, its arrays as lists with None for a gap."""
     drawn = [one.proto for one in page.get("bidi_component") if one.proto.component_name == COMPONENT_NAME]
-    return [json.loads(json.loads(proto.json)["spec"]) for proto in drawn]
+    return [json.loads(json.loads(proto.json)["spec"], object_hook=_unpacked) for proto in drawn]
+
+
+def _unpacked(data: dict) -> object:
+    """An array of Plotly, which is sent as bytes, as a list."""
+    if "bdata" not in data:
+        return data
+    numbers = np.frombuffer(base64.b64decode(data["bdata"]), data["dtype"]).tolist()
+    return [None if number != number else number for number in numbers]
 
 
 def messages(page: AppTest) -> str:

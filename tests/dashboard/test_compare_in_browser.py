@@ -117,7 +117,7 @@ def test_the_report_reads_on_a_phone_and_on_paper_and_asks_for_nothing(browser, 
         page.goto(report.as_uri())
         page.wait_for_function("document.querySelectorAll('.main-svg').length >= 4")
         curves, differences = page.evaluate(PLACES)  # each once
-        assert page.locator("p.headline").bounding_box()["y"] < curves["top"] < HEIGHTS[400]
+        assert page.locator("p.lead").bounding_box()["y"] < curves["top"] < HEIGHTS[400]
         for figure in (curves, differences):
             assert (overlapping(figure), cut(figure)) == ([], [])
             assert figure["right"] <= 400
@@ -126,6 +126,14 @@ def test_the_report_reads_on_a_phone_and_on_paper_and_asks_for_nothing(browser, 
         buttons = page.evaluate("[...document.querySelectorAll('.modebar-btn')].map(one => one.dataset.title)")
         assert "Download plot as a PNG" in buttons
         assert not [title for title in buttons if re.search("share|cloud|chart studio", title, re.IGNORECASE)]
+        column = page.locator("table").first.locator("thead th").all_inner_texts().index("compute ÷ scalerl")
+        numbers = f"[...document.querySelector('table').tBodies[0].rows].map(one => one.cells[{column}].dataset.number)"
+        for order in ("descending", "ascending"):
+            page.locator("table").first.get_by_role("button", name="compute ÷ scalerl").press("Enter")
+            found = [float(one) for one in page.evaluate(numbers) if one is not None]
+            assert len(found) > 2
+            assert found == sorted(found, reverse=order == "descending")
+            assert page.locator(f"th[aria-sort={order}]").inner_text() == "compute ÷ scalerl"
         page.set_viewport_size({"width": A4_WIDTH, "height": 900})
         page.emulate_media(media="print")
         page.evaluate("dispatchEvent(new Event('beforeprint'))")

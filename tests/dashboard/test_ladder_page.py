@@ -2,14 +2,13 @@
 
 import shutil
 
-import pytest
 from dashboard.app_pages import figures_of, open_page
 from fixtures_home import make_home, make_ladder
 
 from ablations.answers.questions import COMPUTE, LEVEL
 from ablations.findings.results import open_sweep
 from ablations.findings.scale_ladder import ladders_of, scale_ladder
-from ablations.report.ladder import ladder_figure
+from ablations.report.figures.ladder import ladder_chart
 
 
 def test_a_study_at_two_scales_has_its_picture_and_table(monkeypatch, tmp_path):
@@ -43,10 +42,11 @@ def test_the_picture_has_every_difference_with_its_interval_and_the_forecast_ope
     found = scale_ladder([open_sweep(f"steps@{scale}", home.path) for scale in ("smoke", "bench")])
     ladder = found.of("loss.type=dapo", "level")
     assert ladder is not None
-    (trace,) = ladder_figure(found, LEVEL).data
-    intervals = [ladder.interval(rung.difference) for rung in ladder.rungs]
-    assert list(trace.y) == pytest.approx([*(one.estimate for one in intervals), ladder.forecast(found.at).estimate])
-    assert next(iter(trace.error_y.array)) == pytest.approx(intervals[0].hi - intervals[0].estimate)
-    assert list(trace.marker.color) == [trace.line.color, trace.line.color, "white"]
-    assert trace.name == "loss.type=dapo: carries"
-    assert ladder_figure(found, COMPUTE).layout.yaxis.type == "log"
+    (panel,) = ladder_chart(found, LEVEL).panels
+    (series,) = panel.marks
+    intervals = [*map(ladder.interval, (rung.difference for rung in ladder.rungs)), ladder.forecast(found.at)]
+    assert series.y == [one.estimate for one in intervals]
+    assert series.y_ends == ([one.lo for one in intervals], [one.hi for one in intervals])
+    assert series.is_filled == [True, True, False]
+    assert series.legend == "loss.type=dapo: carries"
+    assert ladder_chart(found, COMPUTE).panels[0].y.is_log

@@ -2,7 +2,6 @@
 
 import json
 import math
-from typing import Any
 
 import pytest
 from dashboard.app_pages import figures_of, messages, open_page
@@ -14,14 +13,14 @@ from ablations.cli.reproduce import written_card
 from ablations.findings.claim_card import JudgedClaim
 from ablations.findings.results import read_results
 from ablations.home.started_sweep import StartedSweep
-from ablations.report.colours import GREEN
-from ablations.report.style import GREY
+from ablations.report.figures.chart import GREY
+from ablations.report.figures.colours import GREEN
 from ablations.study.claims import Claim
 from ablations_dashboard.drawings.claims import (
     RED,
     claim_lines,
     claimed_span,
-    claims_figure,
+    claims_chart,
     published_size,
 )
 from ablations_dashboard.escape import in_markdown
@@ -57,8 +56,9 @@ def test_each_claim_stands_beside_what_was_found(monkeypatch, home):
     claims, ceilings = (one.value for one in page.dataframe)
     assert claims["the claim"].tolist() == ["holds", "opposite", "holds"]
     assert claims["sign"].tolist() == ["same", "other", ""]
-    assert claims["the paper says"].tolist()[1] == "loo-curriculum: less compute by a factor of 1.2"
-    assert claims["here"].tolist()[1].startswith("x 1.")
+    assert claims["claimed"].tolist()[1] == "loo-curriculum: less compute by a factor of 1.2"
+    card = json.loads((home / "sweeps/study/card.json").read_text())
+    assert claims["here"].tolist() == [one["found"]["estimate"] for one in card["claims"]]
     assert ceilings["A in the paper"].tolist() == [0.62, 0.61]
     assert ceilings["order"].tolist() == ["other order: loo-loss < scalerl"] * 2
     assert "One study, 3 claims: 2 holds, 1 opposite." in "\n".join(one.value for one in page.caption)
@@ -74,7 +74,7 @@ def test_each_study_has_a_picture_of_the_claims_beside_what_was_found(monkeypatc
         "loo-curriculum: same ceiling within 0.05: <b>holds</b>",
         "loo-curriculum: less compute by a factor of<br>1.2: <b>opposite</b>",
     ]
-    size, found, _, band, same, _, ratio, slower, _ = figure["data"]
+    _, size, found, _, _, band, same, _, _, ratio, slower, _ = figure["data"]
     assert (size["x"], band["x"], ratio["x"]) == ([-0.05], [-0.05, 0.05], [pytest.approx(1 / 1.2)])
     assert [one["line"]["color"] for one in (found, same, slower)] == [GREEN, GREEN, RED]
     card = json.loads((home / "sweeps/study/card.json").read_text())
@@ -117,29 +117,26 @@ def test_a_claim_is_drawn_with_its_sign_on_its_side(claim, size, span):
 @pytest.mark.parametrize(
     ("numbers", "outcome", "symbols", "colour"),
     [
-        ((0.02, -0.01, 0.05), "cannot tell", ["line-ns", "line-ns"], GREY),
-        ((None, 0.01, None), "holds", ["line-ns", "arrow-right"], GREEN),
-        ((0.0, -0.01, 0.01), "no difference of that size", ["line-ns", "line-ns"], RED),
+        ((0.02, -0.01, 0.05), "cannot tell", ["circle"], GREY),
+        ((None, 0.01, None), "holds", ["triangle-right"], GREEN),
+        ((0.0, -0.01, 0.01), "no difference of that size", ["circle"], RED),
     ],
 )
 def test_what_was_found_has_the_colour_of_its_outcome_and_arrows_at_open_ends(numbers, outcome, symbols, colour):
     claim = Claim(variant="a", of="ceiling", says="up", by=0.09, source="figure 1")
     estimate, lo, hi = numbers
     found = Answer.written(BY_NAME["ceiling"], estimate=estimate, lo=lo, hi=hi)
-    drawn: Any = claims_figure([JudgedClaim(claim=claim, found=found, outcome=outcome)]).data
-    assert list(drawn[1].marker.symbol) == symbols
-    assert drawn[1].line.color == colour
-    assert len(drawn) == (3 if estimate is not None else 2)
+    (panel,) = claims_chart([JudgedClaim(claim=claim, found=found, outcome=outcome)]).panels
+    *_, bar, mark = panel.marks
+    assert (bar.colour, bar.x[0], list(mark.symbol)) == (colour, lo, symbols)
 
 
 def test_long_words_are_broken_where_a_phone_ends():
     claim = Claim(
         variant="learning-rate-1e-4", against="learning-rate-1e-3", of="ceiling", says="down", by=0.05, source="a"
     )
-    assert claim_lines(JudgedClaim(claim=claim, found=None, outcome="no difference of that size")) == [
-        "learning-rate-1e-4 against learning-rate-1e-3:",
-        "ceiling down by 0.05: <b>no difference of that size</b>",
-    ]
+    judged = JudgedClaim(claim=claim, found=None, outcome="no difference of that size")
+    assert claim_lines(judged) == ("learning-rate-1e-4 against learning-rate-1e-3:", "ceiling down by 0.05: ")
 
 
 def test_without_a_card_the_page_names_the_command(monkeypatch, tmp_path):

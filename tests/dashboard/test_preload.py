@@ -53,7 +53,7 @@ def test_a_page_finds_what_was_read_ahead(monkeypatch, sweep, fits):
 
 
 def test_a_run_that_is_not_kept_is_fitted_when_a_page_asks_for_it(monkeypatch, sweep, fits):
-    (kept,) = sweep.run(sweep.plan.runs[1].id).path.glob("readings/*.npz")
+    (kept,) = sweep.run(sweep.plan.runs[1].id).path.glob("readings/*.msgpack")
     kept.unlink()
     ahead(monkeypatch, sweep.home.path)
     assert fits == []

@@ -76,7 +76,8 @@ def query(page):
 def metrics_shown(page):
     """The headings in the figure of all metrics."""
     return page.page.evaluate(
-        "[...document.querySelector('[aria-label*=\" over \"]')._fullLayout.annotations].map(one => one.text)"
+        """() => { const [beside, all] = document.querySelectorAll('[aria-label*=" over "]');
+            return all._fullLayout.annotations.map(one => one.text); }"""
     )
 
 

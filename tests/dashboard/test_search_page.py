@@ -6,10 +6,11 @@ import pytest
 from dashboard.app_pages import figures_of, messages, open_page
 from fixtures_home import changed, make_home
 
+from ablations.report.figures.plotly_chart import on_screen
 from ablations.search.optuna_study import importances
 from ablations.search.record import SearchRecord, SearchTrial
 from ablations.study.search_space import Asymptote, ComputeToReach, Dimension
-from ablations_dashboard.drawings.search import history_figure, hover_text, pareto_figure
+from ablations_dashboard.drawings.search import history_chart, hover_text, pareto_chart
 
 SPACE = """
 search:
@@ -135,12 +136,12 @@ def test_a_setting_that_decides_has_nearly_all_importance():
 
 
 def test_the_best_so_far_never_falls():
-    best, trials = history_figure(make_record()).data
+    best, trials = history_chart(make_record()).panels[0].marks
     assert list(best.y) == [0.41, 0.43, 0.52, 0.58, 0.61, 0.61, 0.61, 0.61]
     assert list(trials.y) == list(VALUES)
     both = (Asymptote(), ComputeToReach(score=0.4))
     record = make_record(both, ((0.5, 900.0), (0.5, None), (0.5, 950.0), (0.5, 400.0)))
-    best, trials = history_figure(record, objective=1).data
+    best, trials = history_chart(record, objective=1).panels[0].marks
     assert list(best.x) == [0, 2, 3]  # the second never reaches the score
     assert list(best.y) == [900.0, 900.0, 400.0]
 
@@ -148,17 +149,18 @@ def test_the_best_so_far_never_falls():
 def test_the_front_holds_what_no_other_trial_beats():
     both = (Asymptote(), ComputeToReach(score=0.4))
     record = make_record(both, ((0.60, 900.0), (0.55, 500.0), (0.54, 600.0), (0.58, None)))
-    others, front = pareto_figure(record).data
+    others, front = pareto_chart(record).panels[0].marks
     assert list(zip(front.x, front.y, strict=True)) == [(0.55, 500.0), (0.60, 900.0)]
     assert list(zip(others.x, others.y, strict=True)) == [(0.54, 600.0)]
-    assert front.line.shape == "vh"  # up to 0.60 the least compute is 900, that of the next trial of the front
+    assert front.steps == "vh"  # up to 0.60 the least compute is 900, that of the next trial of the front
     turned = make_record(both[::-1], ((900.0, 0.60), (500.0, 0.55)))
-    assert (
-        pareto_figure(turned).data[1].line.shape == "hv"
-    )  # with less than 900 the highest is 0.55, of the trial before
+    _, front = pareto_chart(turned).panels[0].marks
+    assert front.steps == "hv"  # with less than 900 the highest is 0.55, of the trial before
 
 
 def test_choices_with_markup_are_no_markup_in_a_figure():
     trial = SearchTrial(name="trial-000", params={"loss": '<a href="x">y</a><br>'}, state="done", values=(0.5,))
-    text = hover_text(make_record(trials=(trial,)), trial)
-    assert text == 'trial-000, best: A, lower end 0.500<br>loss ‹a href="x">y‹/a>‹br>'
+    record = make_record(trials=(trial,))
+    assert hover_text(record, trial) == 'trial-000, best: A, lower end 0.500\nloss <a href="x">y</a><br>'
+    (text,) = on_screen(history_chart(record)).data[1].text
+    assert text == 'trial-000, best: A, lower end 0.500<br>loss &lt;a href="x"&gt;y&lt;/a&gt;&lt;br&gt;'

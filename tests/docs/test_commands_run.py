@@ -42,11 +42,8 @@ from scalerl.recipe import Scale
 from scalerl.run.run_folder import RunFolder
 
 TUTORIAL = REPOSITORY / "docs/tutorial.md"
-PAGES_RUN = [
-    page for page in PAGES if page.name not in ("commands.md", "recipes.md", "sweep_file.md", "python.md", "log.md")
-]
-"""The first three are made from the code and tested with it, tests/docs/test_python.py runs the fourth, and the log
-says what was done once."""
+PAGES_RUN = [page for page in PAGES if page.name != "python.md" and page.parent.name != "notes"]
+"""tests/docs/test_python.py runs the first, and notes say what was done once."""
 LONG = (REPOSITORY / "docs" / "how-to.md", REPOSITORY / "docs" / "tutorial.md")
 """Pages that train for minutes; `make test-all` and `make numbers` run them."""
 WHOLE: dict[str, Any] = {
@@ -99,27 +96,26 @@ NOT_RUN = {
     "simulations, which tests/platform/paper runs with fewer curves": (
         *(f"platform design FILE --detect {size}" for size in ("0.02", "1.2 --question compute")),
     ),
-    "curves of two seeds, which tests/platform/findings/test_other_trainers.py has": (
-        "platform design curves.csv --reference scalerl",
-    ),
+    "curves of two seeds, which tests/platform/imports/test_from_curves.py has": ("platform design curves",),
     "logs of another trainer, which tests/platform/logs has": (
         "platform compare 'runs/*' --log verl --gpus 64",
-        "platform compare 'wandb/offline-run-*' --score eval/acc --compute _runtime",
-        "platform compare 'runs/*' --log verl --gpus 64 --curves curves.csv",
-        "platform compare 'runs/*' --score eval/acc --compute 'cumsum(time/ms) * 8 / 3.6e6'",
-        "platform compare 'runs/*' --log slime --gpus 32 --score '(eval/aime + eval/math) / 2'",
-        "platform compare 'runs/*' --score 'eval/percent / 100' --compute step --step policy/global_step",
-        "platform compare 'runs/*' --log verl --gpus 64 --pattern 'exp[0-9]+_(?P<variant>.+)_run(?P<seed>[0-9]+)'",
-        "platform compare 'runs/*' --log trl --gpus 8 --variant algorithm/loss --seed seed",
-        "platform compare all.csv --score accuracy --compute gpu_hours --variant method --seed seed",
-        "platform compare wandb_chart.csv --score val/acc --compute 'Step * 2'",
+        "platform import 'wandb/offline-run-*' --score eval/acc --compute _runtime --as mine",
+        "platform import 'runs/*' --log verl --gpus 64 --as grpo",
+        *("platform compare grpo", "platform compare mine", "platform compare losses"),
+        "platform import 'runs/*' --score eval/acc --compute 'cumsum(time/ms) * 8 / 3.6e6'",
+        "platform import 'runs/*' --log slime --gpus 32 --score '(eval/aime + eval/math) / 2'",
+        "platform import 'runs/*' --score 'eval/percent / 100' --compute step --step policy/global_step",
+        "platform import 'runs/*' --log verl --gpus 64 --pattern 'exp[0-9]+_(?P<variant>.+)_run(?P<seed>[0-9]+)'",
+        "platform import 'runs/*' --log trl --gpus 8 --variant algorithm/loss --seed seed --as losses",
+        "platform import all.csv --score accuracy --compute gpu_hours --variant method --seed seed",
+        "platform import wandb_chart.csv --score val/acc --compute 'Step * 2'",
     ),
     "hours": ("platform reproduce --all",),
     "a server until Ctrl-C; tests/dashboard and tests/tracking start it": (
         *("platform dashboard", "platform mlflow"),
         "mlflow server --host 0.0.0.0 --port 5000 --backend-store-uri sqlite:////srv/mlflow/mlflow.db "
         "--artifacts-destination /srv/mlflow/files --allowed-hosts mlflow.example:5000",
-        "platform compare --mlflow http://mlflow:5000 --experiment grpo --score pass_rate --compute gpu_hours "
+        "platform import grpo --mlflow http://mlflow:5000 --score pass_rate --compute gpu_hours "
         "--variant loss --seed seed --reference cispo",
     ),
     "an agent at the other end; tests/platform/cli/test_mcp.py is one": (

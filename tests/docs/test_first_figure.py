@@ -26,7 +26,7 @@ def facts(tmp_path_factory) -> Facts:
 
 
 def verdicts(results, variant):
-    return [line(results, variant)[name] for name in ("level_difference", "difference", "efficiency")]
+    return [line(results, variant)[name] for name in ("level_verdict", "ceiling_verdict", "compute_verdict")]
 
 
 @pytest.mark.parametrize("page", PAGES)

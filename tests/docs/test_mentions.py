@@ -7,7 +7,9 @@ import pytest
 from pages import PAGES, mentioned
 from places import REPOSITORY
 
-from ablations.cli.reference import COMMANDS_BY_NAME
+from ablations.cli.reference import COMMANDS_BY_NAME, commands_page
+from ablations.study.reference import sweep_reference
+from scalerl.recipe.reference import settings_page
 
 README = REPOSITORY / "README.md"
 FOLDERS = "benchmarks|dashboard|docs|platform|recipes|sweeps|tests|trainer"
@@ -47,6 +49,13 @@ def calls(page):
         command, *rest = call.split()
         if re.fullmatch(r"[a-z]+", command):
             yield command, {word for word in rest if re.fullmatch(r"-w|-f|--[a-z-]+", word)}
+
+
+@pytest.mark.parametrize("made", [commands_page, settings_page, sweep_reference])
+def test_what_a_page_from_the_code_mentions_exists(made, tmp_path):
+    page = tmp_path / "page.md"
+    page.write_text(made())
+    test_what_a_page_mentions_exists(page)
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.relative_to(REPOSITORY).as_posix())

@@ -8,8 +8,8 @@ from statistics import fmean
 import pytest
 from places import REPOSITORY
 
-from ablations.report.markdown import markdown_text
-from ablations.report.words.claim_card import claim_text
+from ablations.report.documents.claim_card import claim_text
+from ablations.report.writers.markdown import markdown_text
 from ablations.study.claims import Claim
 
 RESULTS = REPOSITORY / "docs/results"

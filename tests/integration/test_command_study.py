@@ -44,7 +44,7 @@ def test_a_killed_study_is_resumed_without_a_doubled_row_and_judged(platform, st
     assert "own, 300 tokens per run" in printed
     found = json.loads(platform("compare", "own", "--json").stdout)
     assert [one["A"] for one in found["variants"]] == pytest.approx([0.74, 0.68], abs=0.02)
-    assert found["variants"][1]["level_difference"] == "level down"
+    assert found["variants"][1]["level_verdict"] == "level down"
     status = json.loads(platform("status", "own", "--json", code=None).stdout)
     assert {(run["state"], run["compute_gpu_hours"]) for run in status["runs"]} == {("done", 300)}
     assert max(run["attempt"] for run in status["runs"]) > 1
@@ -62,7 +62,7 @@ def test_a_larger_budget_extends_runs_and_what_is_read_of_them_works(platform, s
     for command in (
         *(["status"], ["show"], ["show", "--variant", "rate=0.2"], ["fit", "own", "--explain"], ["forecast"]),
         *(["design", str(study)], ["report", "--format", "md"], ["logs", "rate=0.2"]),
-        *(["sweep", str(study), "--dry-run"], ["compare", "--paper"]),
+        *(["sweep", str(study), "--dry-run"], ["paper"]),
     ):
         printed = platform(*command).stdout
         assert "Traceback" not in printed
@@ -86,7 +86,7 @@ def test_a_cancelled_run_ends_its_program_and_the_same_command_goes_on(platform,
 def test_the_study_that_is_shipped_finds_the_slower_learning_rate(platform, home):
     platform("sweep", str(REPOSITORY / "sweeps" / "command" / "bandit.yaml"))
     found = {one["curve"]: one for one in json.loads(platform("compare", "--json").stdout)["variants"]}
-    assert found["learning_rate=0.05"]["level_difference"] == "level down"
+    assert found["learning_rate=0.05"]["level_verdict"] == "level down"
     assert found["bandit_settings"]["A_lo"] < 0.9 < found["bandit_settings"]["A_hi"] + 0.02  # the best arm pays 0.9
 
 

@@ -10,16 +10,21 @@ from pathlib import Path
 import pytest
 from places import DATA
 
+from ablations.answers.questions import LEVEL, QUESTIONS
 from scalerl.run.run_folder import RunFolder
 from scalerl.run.run_log import WALL_FIELDS, read_rows
 
 DONE, STOPPED, ON_THE_WALL_CLOCK = "b64197716932", "a81b84a39abf", "91e7f517f3ab"
 NO_LONGER_SAID = {"delta_rule", "C_mid_ratio", "C_mid_ratio_lo", "C_mid_ratio_hi"}
-OF_THE_LEVEL = {"level", "delta_level", "delta_level_lo", "delta_level_hi", "level_difference"}
-CORRECTED = {
-    *(f"{name}_joint_{end}" for name in ("delta_level", "delta_A", "compute_ratio") for end in ("lo", "hi")),
-    *(f"{name}_joint" for name in ("level_difference", "difference", "efficiency")),
+OF_THE_STUDY = {"grid", "interactions", "leader", "level_compute", "remarks", "run_to_run", "together_with", "unlike"}
+RENAMED = {
+    "verdict": "fit_verdict",
+    "difference": "ceiling_verdict",
+    "efficiency": "compute_verdict",
+    **{f"delta_A{end}": f"ceiling_difference{end}" for end in ("", "_lo", "_hi")},
 }
+OF_THE_LEVEL = {"level", "level_compute", "num_counting", "num_runs", *LEVEL.keys}
+CORRECTED = {key for question in QUESTIONS for key in question.keys if "_joint" in key}
 OF_EQ_1_ALONE = {"A_eq1", "A_eq1_lo", "A_eq1_hi", "asymptote_under_eq1", "eq1_p"}
 
 
@@ -58,9 +63,9 @@ def test_an_old_home_shows_its_status_and_its_comparison(old):
     }
     said = json.loads(platform(old, "compare", "small", "--json"))
     before = json.loads((old / "compare.json").read_text())
-    assert said.keys() == before.keys() | {"grid", "interactions", "remarks", "run_to_run", "together_with", "unlike"}
+    assert said.keys() == before.keys() | OF_THE_STUDY
     ours, theirs = said["variants"][0], before["variants"][0]  # the variant whose run is done
-    theirs = {name: value for name, value in theirs.items() if name not in NO_LONGER_SAID}
+    theirs = {RENAMED.get(name, name): value for name, value in theirs.items() if name not in NO_LONGER_SAID}
     assert ours.keys() == theirs.keys() | {"hours", "overrides"} | OF_THE_LEVEL | OF_EQ_1_ALONE | CORRECTED
     assert ours["hours"] is None  # its rows do not say
     for name, value in theirs.items():

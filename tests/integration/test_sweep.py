@@ -22,9 +22,9 @@ from ablations.errors import AblationsError
 LEFT_BY_OTHER_SWEEPS = {
     "runs/<id>/left_out.jsonl",
     "warm_starts/<hash>.partial/",
-    *(f"sweeps/<name>/{name}" for name in ("stopped.json", "search.json", "optuna.db", "cancelled")),
+    *(f"sweeps/<name>/{name}" for name in ("stopped.json", "search.json", "cancelled")),
     *(f"sweeps/<name>/{name}" for name in ("submissions/<name>.json", "submissions/<name>/", "hold.json")),
-    *("sweeps/<name>/repeated_runs/<key>.npz", "sweeps/<name>/with/<name>/"),
+    *(f"sweeps/<name>/{name}" for name in ("repeated_runs/<key>.msgpack", "forecasts/<key>.msgpack", "with/<name>/")),
     "sweeps/<name>/notified.json",
     *(
         f"sweeps/<name>/{name}"
@@ -33,11 +33,11 @@ LEFT_BY_OTHER_SWEEPS = {
     *("slurm.json", "submit.lock", "slurm.lock", "snapshots/<hash>/", "doctor/<job>/"),
     *("sweeps/<name>/ray/driver.log", "sweeps/<name>/ray/<attempt>/"),
     *("runs/<id>/logs/attempt-<n>.node-<k>.log", "runs/<id>/meeting.json", "runs/<id>/weights/"),
-    *("curves/log-<key>.npz", "curves/fit-<key>.npz", "sweeps/<name>/background.log"),
+    *("curves/<key>/", "sweeps/<name>/background.log", "runs/<id>/source.json", "sweeps/<name>/sources.json"),
     *("runs/<id>/evaluations/", "runs/<id>/own/", "runs/<id>/work/", "runs/<id>/config.yaml"),
 }
 """With other sweeps, stop rules, a search, `platform reproduce` or `cancel`, Slurm, Ray, several nodes, the user's own
-functions, programs, logs of other trainers, or an agent."""
+functions, programs, imported runs, logs of other trainers, or an agent."""
 
 
 def test_a_sweep_trains_every_run_once_and_is_extended_by_a_larger_budget(platform, study, trained, home):

@@ -2,6 +2,7 @@
 
 import json
 import math
+import os
 import shutil
 import subprocess
 import sys
@@ -10,6 +11,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 import torch
+from waiting import wait_until
 
 import ablations
 from ablations import log
@@ -114,6 +116,53 @@ def test_a_second_process_may_not_log_the_same_run(tmp_path, monkeypatch):
         started(tmp_path)
     first.log(step=0, compute=0, score=0.5)
     assert steps_in(tmp_path) == [0]
+
+
+LOGS = """
+import sys, time
+from ablations import log
+run = log.start()
+for step in range(3):
+    run.log(step=step, compute=step, score=0.1 * int(sys.argv[1]))
+    time.sleep(0.1)
+"""
+
+
+def of_attempt(folder: Path, attempt: str, number: int) -> "subprocess.Popen[str]":
+    """A short process of a program in one attempt; it logs scores of a tenth of its number."""
+    given = {"LOG": folder / "metrics.jsonl", "FOLDER": folder / "work", "SEED": 0, "BUDGET": 9, "SETTINGS": "{}"}
+    variables = {f"ABLATIONS_{name}": str(value) for name, value in (given | {"ATTEMPT": attempt}).items()}
+    return subprocess.Popen(
+        [sys.executable, "-c", LOGS, str(number)], env=os.environ | variables, stderr=subprocess.PIPE, text=True
+    )
+
+
+def scores_in(folder: Path) -> list[float]:
+    return [row["pass_rate"] for row in read_rows(folder / "metrics.jsonl")]
+
+
+def test_of_two_short_processes_of_one_program_the_second_is_refused(tmp_path):
+    both = [of_attempt(tmp_path, "one", number) for number in (1, 2)]
+    said = [process.communicate()[1] for process in both]
+    (refused,) = (text for text in said if text)
+    assert "of this program logs the run already; call start() in one process only, such as rank 0" in refused
+    assert sorted(process.returncode for process in both) == [0, 1]
+    assert len(set(scores_in(tmp_path))) == 1
+
+
+def test_a_program_that_begins_its_training_again_may_log_again(tmp_path):
+    """Within an attempt, as a launcher does with workers that have died, and in the next attempt."""
+    for attempt, number in (("one", 1), ("one", 2), ("two", 3)):
+        assert of_attempt(tmp_path, attempt, number).communicate()[1] == ""
+    assert scores_in(tmp_path) == pytest.approx([0.3] * 3)
+
+
+def test_an_attempt_waits_for_the_process_of_the_one_before(tmp_path):
+    first = of_attempt(tmp_path, "one", 1)
+    wait_until(lambda: bool(scores_in(tmp_path)), "a row")
+    assert of_attempt(tmp_path, "two", 2).communicate()[1] == ""
+    assert first.communicate()[1] == ""
+    assert scores_in(tmp_path) == pytest.approx([0.2] * 3)
 
 
 def test_in_a_sweep_everything_is_what_the_platform_has_set(tmp_path, monkeypatch):

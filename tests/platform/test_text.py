@@ -1,6 +1,6 @@
 import pytest
 
-from ablations.text import MINUTE_S, changes_text, duration_text, interval_text
+from ablations.text import MINUTE_S, changes_text, cut_message, duration_text, interval_text
 
 
 @pytest.mark.parametrize(
@@ -44,3 +44,11 @@ def test_an_interval_shows_which_ends_it_has(numbers, text):
 )
 def test_a_change_names_what_it_is_instead_of(overrides, text):
     assert changes_text(overrides, {"batch.prompts": "48", "loss.type": "cispo"}) == text
+
+
+def test_a_message_that_is_too_long_keeps_its_beginning_and_its_end():
+    said = cut_message("step 3: the checkpoint is damaged. " + "x " * 200 + "Delete it with rm -r run/checkpoint", 120)
+    assert 110 < len(said) <= 120
+    assert said.startswith("step 3: the checkpoint is damaged. x")
+    assert said.endswith("Delete it with rm -r run/checkpoint")
+    assert cut_message(" two\n lines ", 9) == "two lines"

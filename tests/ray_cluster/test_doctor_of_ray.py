@@ -30,7 +30,7 @@ def test_each_node_is_examined_and_nothing_is_left(cluster, tmp_path):
 
 
 def test_without_a_cluster_the_doctor_says_what_is_missing(tmp_path, monkeypatch):
-    monkeypatch.setattr(doctor, "check_here", lambda home, uri: ())
+    monkeypatch.setattr(doctor, "check_here", lambda home, uri, here: ())
     monkeypatch.setattr("ablations.ray.driver_process.find_spec", lambda _: None)
     (found,) = doctor.examine_ray(Home(tmp_path / "home"), "", print)
     assert (found.part, found.check, found.level) == ("Ray", "cluster", "error")

@@ -21,8 +21,8 @@ from waiting import wait_until
 from ablations.cli import app
 from ablations.errors import AblationsError
 from ablations.home.home import Home
-from ablations.slurm.doctor import probed_partitions
-from ablations.slurm.doctor.probe_job import Probe, Probing
+from ablations.slurm.doctor import DoctorQuestion, probed_partitions
+from ablations.slurm.doctor.probe_job import Probe
 
 
 @pytest.fixture
@@ -180,7 +180,7 @@ def test_ctrl_c_while_sbatch_asks_leaves_no_job(cluster, home, monkeypatch):
                 thread.join()
 
     for _ in range(5):  # a controller that was stopped may refuse sbatch, and then there was no job to leave behind
-        probe = Probe(Probing(home=Home(home), wait_s=10.0, say=print), partition)
+        probe = Probe(DoctorQuestion(home=Home(home), tracking_uri="", say=print, wait_s=10.0), partition)
         with pytest.raises(KeyboardInterrupt) as interrupted:
             submit()
         wait_until(lambda: not jobs(cluster), "the end of every job", limit_s=LIMIT_S, every_s=0.2)

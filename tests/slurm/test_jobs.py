@@ -83,7 +83,9 @@ def test_three_equal_failures_hold_the_jobs_that_wait_until_they_are_retried(stu
     study.submit()
     study.until(lambda rows: "held because" in str(rows))
     printed = " ".join(study.platform("status", "small", code=None).split())
-    assert "held because 3 runs in a row failed: the program ended with exit code 1 at 0 of 300 tokens." in printed
+    assert "held because 3 runs in a row failed: the program ended with exit code 1 at 0 of 300 tokens: no data" in (
+        printed
+    )
     assert sorted(row["state"] for row in study.runs()) == ["failed"] * 3 + ["queued"]
     mended.touch()
     said = study.platform("retry")

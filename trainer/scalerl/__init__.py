@@ -18,6 +18,9 @@ The rooms by height; each imports only what stands below it:
     environment        variables of this process's environment, set for a time
     warden             ends started processes when their starter is gone
     signals            signals to all processes of a run
+    credentials        passwords and keys, hidden in everything that is stored, printed or sent
+    plain_json         JSON that someone may have edited
+    readable_folders   the folders from which an agent may have files read
     left_names         names in shared memory that a killed process leaves behind
     errors      everything that the trainer raises on purpose
     durable     files that last

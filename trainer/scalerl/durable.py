@@ -1,14 +1,36 @@
 """Durable files: contents and names survive a power cut. This module does not import torch."""
 
+import errno
 import hashlib
 import os
-from collections.abc import Callable
-from contextlib import suppress
+import re
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
 from functools import partial
 from pathlib import Path
-from typing import Any, TypedDict
+from typing import Any, TypedDict, TypeVar
 
 import safetensors
+
+OfWrite = TypeVar("OfWrite")
+PAUSES_S = (0.1, 0.3, 1.0, 3.0, 10.0)
+"""Seconds before each new try of a write that failed, as on a file server that has dropped its connection."""
+LASTING = frozenset(
+    (
+        errno.ENOSPC,
+        errno.EDQUOT,
+        errno.EACCES,
+        errno.EPERM,
+        errno.EROFS,
+        errno.ENOENT,
+        errno.EEXIST,
+        errno.ENOTDIR,
+        errno.EISDIR,
+        errno.ENAMETOOLONG,
+    )
+)
+"""Errors that do not pass within seconds."""
 
 
 class Part(TypedDict):
@@ -22,6 +44,37 @@ class Part(TypedDict):
 def part_of_rank(rank: int, ranks: int) -> str:
     """Name of the part that one rank of a sharded learner writes: `rank-0-of-2`."""
     return f"rank-{rank}-of-{ranks}"
+
+
+@contextmanager
+def naming(path: Path) -> Iterator[None]:
+    """Let an OSError of the block that names no file, such as that of a full disk, name this one."""
+    try:
+        yield
+    except OSError as error:
+        if error.errno is None or error.filename is not None:
+            raise
+        raise OSError(error.errno, error.strerror, str(path)) from error
+
+
+def persistently(write: Callable[[], OfWrite], path: Path) -> OfWrite:
+    """Write to `path`, and try again a few times if that fails; the last OSError names the file."""
+    for pause_s in PAUSES_S:
+        try:
+            return write()
+        except OSError as error:
+            if error.errno in LASTING:
+                break
+            time.sleep(pause_s)
+    with naming(path):
+        return write()
+
+
+def error_text(error: BaseException) -> str:
+    """An error with its kind; one of the file system as `FILE: No space left on device`."""
+    if isinstance(error, OSError) and error.filename is not None and error.strerror:
+        return f"{error.filename}: {error.strerror}"
+    return f"{type(error).__name__}: {error}"
 
 
 def sync_file(path: Path) -> None:
@@ -40,7 +93,15 @@ def file_sha256(path: Path) -> str:
 
 
 def write_atomically(path: Path, content: bytes, *, mode: int = 0o666) -> None:
-    """Replace `path` atomically, by a new file of this `mode`: temporary name, sync, rename, sync of the folder."""
+    """Replace `path` atomically, by a new file of this `mode`: temporary name, sync, rename, sync of the folder.
+
+    A failed write is tried again; OSError names the file.
+    """
+    persistently(lambda: replace_once(path, content, mode=mode), path)
+
+
+def replace_once(path: Path, content: bytes, *, mode: int = 0o666) -> None:
+    """Replace `path` as `write_atomically` does, with a single try."""
     temporary = path.with_name(f".{path.name}.{os.getpid()}.tmp")
     try:
         temporary.unlink(missing_ok=True)
@@ -57,7 +118,14 @@ def write_atomically(path: Path, content: bytes, *, mode: int = 0o666) -> None:
 
 
 def write_part(folder: Path, name: str, suffix: str, write: Callable[[Path], Any]) -> Part:
-    """Write a part of a checkpoint to a temporary file, flush it to disk, and rename it after its content."""
+    """Write a part of a checkpoint to a temporary file, flush it to disk, and rename it after its content.
+
+    A failed write is tried again; OSError names the file.
+    """
+    return persistently(lambda: _write_part_once(folder, name, suffix, write), folder / name)
+
+
+def _write_part_once(folder: Path, name: str, suffix: str, write: Callable[[Path], Any]) -> Part:
     temporary = folder / f".{name}.{os.getpid()}.tmp"
     try:
         temporary.touch()
@@ -71,6 +139,8 @@ def write_part(folder: Path, name: str, suffix: str, write: Callable[[Path], Any
     except BaseException as error:
         temporary.unlink(missing_ok=True)
         if isinstance(error, safetensors.SafetensorError):  # how safetensors reports a full disk
-            raise OSError(f"{folder / name}: {error}") from error
+            found = re.search(r"\(os error (\d+)\)", str(error))
+            code = int(found[1]) if found else errno.EIO
+            raise OSError(code, os.strerror(code) if found else str(error), str(folder / name)) from error
         raise
     return {"file": path.name, "bytes": size, "sha256": content}

@@ -51,6 +51,10 @@ class Rejected(ScaleRLError, ValueError):
     exit_code = 2
 
 
+class Diverged(Rejected):
+    """The loss or its gradient was not finite for several steps in a row, or the policy's probabilities are none."""
+
+
 class Interrupted(ScaleRLError):
     """A process or node that the run needs is gone or does not answer."""
 

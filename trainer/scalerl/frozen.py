@@ -15,8 +15,13 @@ class Unit:
 
 
 Fraction = Annotated[float, Field(ge=0, le=1)]
-Positive = Annotated[float, Field(gt=0)]
-Count = Annotated[int, Field(ge=1)]
+Positive = Annotated[float, Field(gt=0, le=1e30)]
+"""A number above 0 that 32 bits can hold."""
+Rate = Annotated[float, Field(gt=0, le=1000)]
+"""A learning rate."""
+Count = Annotated[int, Field(ge=1, le=10**9)]
+Parameters = Annotated[int, Field(ge=1, le=10**15)]
+"""The number of a model's parameters."""
 
 
 class Frozen(BaseModel):

@@ -51,7 +51,7 @@ def problems(dataset: str, config: str, size: int, seed: int) -> tuple[Mapping[s
         check=False,
     )
     if made.returncode:
-        raise GymError(f"data set {dataset}: the process that makes the problems ended with code {made.returncode}")
+        raise GymError(f"data set {dataset}: the problem generator exited with code {made.returncode}")
     found = pickle.loads(made.stdout)
     if isinstance(found, str):
         raise GymError(found)

@@ -1,17 +1,15 @@
-"""Claims of a paper beside what a study found, drawn small, without Streamlit."""
+"""Claims of a paper beside what a study found, without Streamlit."""
 
 import math
 from collections.abc import Sequence
 from textwrap import wrap
-
-from plotly.graph_objects import Figure, Scatter
-from plotly.subplots import make_subplots
+from typing import Any
 
 from ablations.findings.claim_card import ClaimOutcome, JudgedClaim
-from ablations.report.colours import GREEN
-from ablations.report.series import ticks
-from ablations.report.style import GREY, dress, in_hover, plain
-from ablations.report.words.claim_card import claim_text, found_text
+from ablations.report.documents.claim_card import claim_text, found_text
+from ablations.report.figures.axes import range_around
+from ablations.report.figures.chart import GREY, Axis, Caption, Chart, Panel, Series, interval, literal
+from ablations.report.figures.colours import GREEN
 from ablations.study.claims import Claim
 
 RED = "#CC3311"
@@ -23,56 +21,41 @@ OUTCOME_COLOURS: dict[ClaimOutcome, str] = {
     "cannot tell": GREY,
 }
 """Colour of what was found, by the outcome of the claim."""
-CLAIMED = "rgba(86,180,233,0.30)"
+CLAIMED, CLAIMED_OPACITY = "#56b4e9", 0.3
 PANELS = {False: "difference in pass rate", True: "ratio of compute"}
-"""Titles of the panels: whether a panel has claims about compute."""
-CLAIM_HEIGHT, LINE_HEIGHT, BELOW_BAR = 54, 16, 20
-"""Height in pixels of one claim with a line of words, of each further line, and of the part below the claim's point."""
+"""Panel titles, keyed by whether the panel's claims are about compute."""
+CLAIM_HEIGHT, LINE_HEIGHT, BELOW_BAR, ABOVE_BAR = 54, 16, 20, 9
+"""Height in pixels of one claim with a line of words, of each further line, and of the parts below the claim's point
+and between it and the words."""
 LINE_LETTERS = 46
 """Limit on the letters of a line of words, which a phone has room for."""
-FRAME_HEIGHT = 62
-"""Height in pixels of the axis of a panel and its title."""
-AIR = 0.08
-"""Share of a panel's width left at either side of all that is drawn."""
-MOST_CLAIM_TICKS = 7
+AIR = 0.24
+"""Share of the width of all that is drawn, left at either side of it."""
 CLAIMS_LEGEND = (
     "Blue: what the paper claims, as a diamond where it publishes a size, else all differences that would bear the "
     "claim out. Point and line: what was found here, with its 95 % interval; green if the claim holds, red if the "
     "interval contradicts it, grey if it cannot tell."
 )
-"""Caption of `claims_figure`."""
+"""Caption of `claims_chart`."""
 
 
-def claims_figure(claims: Sequence[JudgedClaim]) -> Figure:
+def claims_chart(claims: Sequence[JudgedClaim]) -> Chart:
     """A row per claim, those about compute in a panel of their own with a logarithmic axis."""
-    panels = {
-        is_ratio: rows
+    panels = [
+        _panel(rows, is_ratio)
         for is_ratio in PANELS
         if (rows := [one for one in claims if (one.claim.of == "compute") == is_ratio])
-    }
-    heights = [len(rows) * _row_height(rows) for rows in panels.values()]
-    height = sum(heights) + FRAME_HEIGHT * len(panels)
-    gap = FRAME_HEIGHT / (height - FRAME_HEIGHT) if len(panels) > 1 else 0
-    figure = make_subplots(rows=len(panels), cols=1, row_heights=heights, vertical_spacing=gap)
-    for place, (is_ratio, rows) in enumerate(panels.items(), start=1):
-        _draw_panel(figure, rows, is_ratio, place)
-    dress(figure, height=height)
-    figure.update_layout(margin={"l": 10, "r": 10, "t": 8, "b": FRAME_HEIGHT - 8}, showlegend=False)
-    figure.update_yaxes(showticklabels=False, ticks="", showgrid=False, showline=False)
-    return figure
+    ]
+    alt = "; ".join(f"{claim_text(one.claim)}: {found_text(one)}, {one.outcome}" for one in claims)
+    return Chart(alt=alt, panels=panels, is_stacked=True)
 
 
-def claim_lines(judged: JudgedClaim) -> list[str]:
-    """The claim and its outcome as lines of Plotly's HTML, each short enough for a phone."""
+def claim_lines(judged: JudgedClaim) -> tuple[str, ...]:
+    """The claim in lines short enough for a phone, the last one empty if the outcome does not fit behind it."""
     *before, last = wrap(claim_text(judged.claim), LINE_LETTERS)
-    outcome = f"<b>{judged.outcome}</b>"
     if len(last) + len(judged.outcome) + 2 <= LINE_LETTERS + 10:
-        return [*map(plain, before), f"{plain(last)}: {outcome}"]
-    return [*map(plain, before), f"{plain(last)}:", outcome]
-
-
-def _row_height(rows: Sequence[JudgedClaim]) -> int:
-    return CLAIM_HEIGHT + LINE_HEIGHT * (max(len(claim_lines(one)) for one in rows) - 1)
+        return (*before, f"{last}: ")
+    return (*before, f"{last}:", "")
 
 
 def claimed_span(claim: Claim) -> tuple[float, float]:
@@ -93,66 +76,55 @@ def published_size(claim: Claim) -> float | None:
     return claim.by if claim.says == "up" else -claim.by
 
 
-def _draw_panel(figure: Figure, rows: Sequence[JudgedClaim], is_ratio: bool, place: int) -> None:
-    none = 1.0 if is_ratio else 0.0
-    low, high = _panel_range(rows, is_ratio)
-    pixel = 1 / _row_height(rows)
-    for number, judged in enumerate(rows):
-        figure.add_traces(_row(judged, -number, low, high), rows=place, cols=1)
-        line = {"color": GREY, "width": 1, "dash": "dot"}
+def _panel(rows: Sequence[JudgedClaim], is_ratio: bool) -> Panel:
+    none, edges = 1.0 if is_ratio else 0.0, _panel_range(rows, is_ratio)
+    height = CLAIM_HEIGHT + LINE_HEIGHT * (max(len(claim_lines(one)) for one in rows) - 1)
+    above, below = ABOVE_BAR / height, BELOW_BAR / height
+    marks = []
+    for row, judged in enumerate(rows):
         # Beside the row alone, so that no line crosses its words.
-        figure.add_shape(
-            type="line", x0=none, x1=none, y0=-number - 13 * pixel, y1=9 * pixel - number, line=line, row=place, col=1
-        )
-        style = {"showarrow": False, "align": "left", "xanchor": "left", "yanchor": "bottom", "font": {"size": 12}}
-        domain = {"xref": f"x{'' if place == 1 else place} domain", "yref": f"y{'' if place == 1 else place}"}
-        figure.add_annotation(text="<br>".join(claim_lines(judged)), x=0, y=9 * pixel - number, **domain, **style)
-    ends = [math.log10(low), math.log10(high)] if is_ratio else [low, high]
-    figure.update_xaxes(title=PANELS[is_ratio], type="log" if is_ratio else "linear", range=ends, row=place, col=1)
-    if is_ratio:  # on a logarithmic axis Plotly writes 0.6 as 6
-        values = ticks(low, high, MOST_CLAIM_TICKS, log=True)
-        figure.update_xaxes(tickvals=values, ticktext=[f"{one:g}" for one in values], tickangle=0, row=place, col=1)
-    figure.update_xaxes(nticks=6, title_standoff=4, title_font_size=12, row=place, col=1)
-    figure.update_yaxes(range=[1 - len(rows) - BELOW_BAR * pixel, 1 - BELOW_BAR * pixel], row=place, col=1)
+        marks.append(Series(x=[none] * 2, y=[row - above, row + 0.7 * below], colour=GREY, width=1.0, dash="dot"))
+        marks += _row(judged, row, edges)
+    return Panel(
+        x=Axis(title=PANELS[is_ratio], range=edges, is_log=is_ratio, has_round_ticks=True),
+        y=Axis(range=(len(rows) - 1 + below, below - 1), ticks=()),
+        marks=marks,
+        captions=[
+            Caption(y=row - above, lines=claim_lines(judged), bold=judged.outcome) for row, judged in enumerate(rows)
+        ],
+        num_rows=len(rows),
+        row_height=height,
+    )
 
 
-def _row(judged: JudgedClaim, y: float, low: float, high: float) -> list[Scatter]:
-    """What is claimed and what was found, on the height `y` of a panel from `low` to `high`."""
-    claim, found, colour = judged.claim, judged.found, OUTCOME_COLOURS[judged.outcome]
-    size, hover = published_size(claim), f"{in_hover(claim.source)}<extra>the paper</extra>"
+def _row(judged: JudgedClaim, row: int, edges: tuple[float, float]) -> list[Series]:
+    """What is claimed and what was found, in a row of a panel with these edges."""
+    claim, found, size = judged.claim, judged.found, published_size(judged.claim)
+    paper: dict[str, Any] = {
+        "colour": CLAIMED,
+        "opacity": CLAIMED_OPACITY,
+        "name": "the paper",
+        "hover": literal(claim.source),
+    }
     if size is None:
-        start, end = (min(max(one, low), high) for one in claimed_span(claim))
-        band = {"x": [start, end], "y": [y, y], "line": {"color": CLAIMED, "width": 13}}
-        drawn = [Scatter(**band, mode="lines", hovertemplate=hover)]
+        span = [min(max(one, edges[0]), edges[1]) for one in claimed_span(claim)]
+        drawn = [Series(x=span, y=[row] * 2, width=13.0, **paper)]
     else:
-        marker = {"symbol": "diamond", "size": 13, "color": CLAIMED, "line": {"color": "#0072B2", "width": 1.5}}
-        drawn = [Scatter(x=[size], y=[y], mode="markers", marker=marker, hovertemplate=hover)]
+        paper["opacity"] = 0.8
+        drawn = [Series(x=[size], y=[row], symbol="diamond", size=13.0, **paper)]
     if found is None or (found.lo is None and found.hi is None):
         return drawn
-    ends = [low if found.lo is None else found.lo, high if found.hi is None else found.hi]
-    symbols = ["arrow-left" if found.lo is None else "line-ns", "arrow-right" if found.hi is None else "line-ns"]
-    marker = {"symbol": symbols, "size": 8, "color": colour, "line": {"color": colour, "width": 1.5}}
-    hover = f"{in_hover(found_text(judged))}<extra>here</extra>"
-    line = {"color": colour, "width": 2.5}
-    drawn.append(Scatter(x=ends, y=[y, y], mode="lines+markers", line=line, marker=marker, hovertemplate=hover))
-    if found.estimate is not None:
-        point = {"size": 9, "color": colour}
-        drawn.append(Scatter(x=[found.estimate], y=[y], mode="markers", marker=point, hovertemplate=hover))
-    return drawn
+    colour, hover = OUTCOME_COLOURS[judged.outcome], literal(found_text(judged))
+    ends = (found.lo, found.estimate, found.hi)
+    return drawn + interval(*ends, at=row, edges=edges, colour=colour, name="here", hover=hover)
 
 
 def _panel_range(rows: Sequence[JudgedClaim], is_ratio: bool) -> tuple[float, float]:
+    """All numbers with some width on both sides, to show the side that a claim leaves open."""
     values = [1.0 if is_ratio else 0.0]
     for judged in rows:
         found = judged.found
         spans = [one for one in claimed_span(judged.claim) if math.isfinite(one) and one > (0.0 if is_ratio else -1)]
         numbers = () if found is None else (found.estimate, found.lo, found.hi)
         values += [one for one in (published_size(judged.claim), *numbers, *spans) if one is not None]
-    if is_ratio:
-        low, high = math.log(min(values)), math.log(max(values))
-    else:
-        low, high = min(values), max(values)
-    air = AIR * max(high - low, 0.02)
-    # A side that a claim leaves open has some width to show it.
-    low, high = low - 3 * air, high + 3 * air
-    return (math.exp(low), math.exp(high)) if is_ratio else (low, high)
+    return range_around(values, is_ratio=is_ratio, margin=AIR)

@@ -9,7 +9,8 @@ from typing import Any
 
 import streamlit as st
 
-from ablations.findings.results import FittedVariant, Results, compared
+from ablations.findings.fitted_variant import FittedVariant
+from ablations.findings.results import Results, compared
 from ablations.home.heartbeat import HEARTBEAT_LIMIT_S
 from ablations.home.home import Home
 from ablations.home.labels import run_name

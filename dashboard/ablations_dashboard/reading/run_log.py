@@ -3,6 +3,7 @@
 from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass, replace
+from math import nan
 from pathlib import Path
 from typing import Any
 
@@ -50,12 +51,12 @@ def _read(path: Path) -> Rows:
 
 @st.cache_resource(max_entries=64, show_spinner="Reading the run log …", hash_funcs=KEYS)
 def load_metrics(folder: RunFolder) -> pd.DataFrame:
-    """The optimiser steps of a run, one per row, with columns step, wall_s and every logged number.
+    """The optimiser steps of a run, one per row, with columns step, wall_s (NaN if unknown) and every logged number.
 
     ValueError if the run log is damaged.
     """
     rows = read_rows(folder.metrics, "train")
-    return pd.DataFrame([{"step": row["step"], "wall_s": row["wall_s"]} | row_scalars(row) for row in rows])
+    return pd.DataFrame([{"step": row["step"], "wall_s": row.get("wall_s", nan)} | row_scalars(row) for row in rows])
 
 
 @dataclass(frozen=True, kw_only=True)

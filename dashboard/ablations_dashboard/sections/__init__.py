@@ -1,7 +1,7 @@
 """Parts of the pages. Those of Compare are fragments that rerun alone; `why` and `rollouts` are parts of the page Run.
 
 progress     progress of the runs
-figures      the curves, the differences, the plane of ceiling and efficiency, the linearised view, a training metric
+figures      the curves, the differences, the plane of ceiling and compute, the linearised view, a training metric
 verdicts     the table; the findings in words, the meaning of the words, diagnostics of the fits; the cells of a grid
 what_to_do   why a run does not train, and the command that helps
 why          why a run went well or wrong

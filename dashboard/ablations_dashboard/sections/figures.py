@@ -1,5 +1,5 @@
 """The figures of one or several sweeps: fits with their bands, readings and asymptotes; the differences from the
-baseline as a forest plot; the plane of ceiling and efficiency; the linearised view; one training metric."""
+baseline as a forest plot; the plane of ceiling and compute; the linearised view; one training metric."""
 
 import pandas as pd
 import streamlit as st
@@ -8,21 +8,21 @@ from ablations.errors import AblationsError
 from ablations.findings.paper_comparison import paper_comparison
 from ablations.findings.results import Results
 from ablations.home.started_sweep import StartedSweep
-from ablations.report.colours import Style, styles
-from ablations.report.curves import CURVES_LEGEND, POINTS_LEGEND, Along, Counted, along_rows, curves_figures
-from ablations.report.document import DIFFERENCES_LEGEND
-from ablations.report.forest import forest_panels, left_out_note, verdicts_figure
-from ablations.report.planes import (
+from ablations.report.documents.headline import task_of_sweep
+from ablations.report.figures.axes import thinned_note
+from ablations.report.figures.chart import Axis
+from ablations.report.figures.colours import Style, styles
+from ablations.report.figures.curves import CURVES_LEGEND, POINTS_LEGEND, Along, Counted, along_rows, curves_chart
+from ablations.report.figures.forest import DIFFERENCES_LEGEND, forest_chart, left_out_note
+from ablations.report.figures.planes import (
     LINEARISED_LEGEND,
     PLANE_LEGEND,
     is_placed,
-    linearised_figure,
+    linearised_chart,
     linearised_note,
-    plane_figure,
+    plane_chart,
 )
-from ablations.report.series import curve_series, thinned_note
-from ablations.report.words.headline import task_of_sweep
-from ablations_dashboard.drawings.run import Axis, axis_titles, metric_figure
+from ablations_dashboard.drawings.run import Counter, counter_titles, metric_chart
 from ablations_dashboard.escape import in_code, in_markdown, with_code
 from ablations_dashboard.reading.run_log import load_metrics
 from ablations_dashboard.selection.url import pick, switch
@@ -61,21 +61,16 @@ def show_curves(results: Results, shown: Shown) -> None:
     log = switch("log", "Logarithmic", widget=second.toggle)
     with_points = switch("points", "Evaluations", widget=third.toggle)
     counted = counted_along(results, shown, against)
-    series = curve_series(results, shown=shown.focus, others=shown.others, log_compute=log)
-    wide, narrow = curves_figures(results, series, counted=counted, with_points=with_points)
+    chart = curves_chart(
+        results, shown=shown.focus, others=shown.others, log_compute=log, with_points=with_points, counted=counted
+    )
     with place:
-        show_figure(
-            wide,
-            narrow=narrow,
-            name=f"{plan.sweep}-curves",
-            alt="Pass rate against compute of each variant; the table below has the numbers",
-            view=f"{against} {log}",
-        )
+        show_figure(chart, name=f"{plan.sweep}-curves", view=f"{against} {log}")
     unread = [name for name in shown.focus if all(run.curve is None for run in results.variant(name).runs)]
     if unread:
         st.caption(in_markdown(f"No evaluation yet: {', '.join(unread)}."))
     if counted is not None and (left_out := [name for name in shown.focus if name not in counted.along]):
-        st.caption(in_markdown(f"No {counted.name} are logged of {', '.join(left_out)}."))
+        st.caption(in_markdown(f"No {counted.axis.unit} are logged for {', '.join(left_out)}."))
     task = task_of_sweep(results.sweep)
     parts = (CURVES_LEGEND, POINTS_LEGEND if with_points else "", task, thinned_note(results, shown.focus))
     st.caption(in_markdown(" ".join(filter(None, parts))))
@@ -91,7 +86,7 @@ def counted_along(results: Results, shown: Shown, against: str) -> Counted | Non
         has = next((one for one in counts if against in one and one[against].size > 1), None)
         if has is not None:
             found[name] = along_rows(has["compute_gpu_hours"], has[against])
-    return Counted(title=CURVE_AXES[against], name=CURVE_AXES[against], along=found)
+    return Counted(axis=Axis(title=CURVE_AXES[against], unit=CURVE_AXES[against]), along=found)
 
 
 def show_differences(results: Results, shown: Shown) -> None:
@@ -101,13 +96,9 @@ def show_differences(results: Results, shown: Shown) -> None:
     plan = results.plan
     st.subheader(f"Differences from {in_markdown(plan.reference)}", anchor="differences")
     names = shown.names if len(shown.names) <= MOST_FOREST_ROWS else shown.focus[:MOST_FOREST_ROWS]
-    if forest_panels(results, shown=names):
-        show_figure(
-            verdicts_figure(results, shown=names),
-            narrow=verdicts_figure(results, shown=names, stacked=True),
-            name=f"{plan.sweep}-differences",
-            alt="Each variant's difference from the baseline in level, ceiling and compute, with intervals",
-        )
+    chart = forest_chart(results, shown=names)
+    if chart.panels:
+        show_figure(chart, name=f"{plan.sweep}-differences")
     more = len(shown.names) - len(names)
     elsewhere = f"The table has the {more} other variants." if more else ""
     left_out = left_out_note(results, shown=names)
@@ -121,11 +112,8 @@ def show_plane(results: Results, shown: Shown) -> None:
     missing = [one.name for one in lines if one.name in shown.focus and not is_placed(one)]
     left_out = f" Not drawn, as their A has no upper end yet: {', '.join(missing)}." if missing else ""
     if any(is_placed(one) for one in lines):
-        show_figure(
-            plane_figure(only(results, shown.names), focus=shown.focus),
-            name=f"{plan.sweep}-plane",
-            alt="Difference of ceilings against ratio of compute, with intervals",
-        )
+        chart = plane_chart(only(results, shown.names), focus=shown.focus)
+        show_figure(chart, name=f"{plan.sweep}-plane")
     st.caption(in_markdown(f"{PLANE_LEGEND}{left_out}"))
 
 
@@ -137,11 +125,7 @@ def show_linearised(results: Results, shown: Shown) -> None:
     except AblationsError as error:
         st.info(with_code(str(error)))
         return
-    show_figure(
-        linearised_figure(comparison, few.plan, shown.focus),
-        name=f"{few.plan.sweep}-linearised",
-        alt="Evaluations on axes on which eq. 1 is a straight line",
-    )
+    show_figure(linearised_chart(comparison, few.plan, shown.focus), name=f"{few.plan.sweep}-linearised")
     st.caption(in_markdown(f"{LINEARISED_LEGEND} {linearised_note(comparison)}"))
 
 
@@ -152,13 +136,13 @@ def show_metrics(sweep: StartedSweep, shown: Shown) -> None:
         command = f"platform status {sweep.name} --watch {sweep.home.option}"
         st.info(f"No optimiser step yet. {in_code(command)} shows when the first one is done.")
         return
-    titles = axis_titles(plan.compute_name)
+    titles = counter_titles(plan.compute_name)
     names = {name for rows, _ in runs.values() for name in rows.columns} - set(titles)
     ordered = [name for name in FIRST_METRICS if name in names]
     ordered += sorted(names - set(ordered))
     left, middle, right = st.columns(3)
     metric = pick("metric", "Metric", ordered, default=ordered[0], widget=left.selectbox)
-    axis: Axis = pick(
+    against: Counter = pick(
         "metric_axis",
         "x axis of the metric",
         list(titles),
@@ -167,9 +151,8 @@ def show_metrics(sweep: StartedSweep, shown: Shown) -> None:
         format_func=titles.get,
     )
     smoothed = pick("smoothed", "Smoothing", SMOOTHED, default="10", widget=right.select_slider)
-    figure = metric_figure(metric, runs, axis=axis, smoothed=int(smoothed), compute_name=plan.compute_name)
-    name = f"{plan.sweep}-{metric.replace('/', '-')}"
-    show_figure(figure, name=name, alt=f"{metric} of each run", view=axis)
+    chart = metric_chart(metric, runs, against=against, smoothed=int(smoothed), compute_name=plan.compute_name)
+    show_figure(chart, name=f"{plan.sweep}-{metric.replace('/', '-')}", view=against)
 
 
 def drawn_runs(sweep: StartedSweep, shown: Shown) -> dict[str, tuple[pd.DataFrame, Style]]:

@@ -8,11 +8,13 @@ from ablations.home.started_sweep import StartedSweep
 from ablations.home.state import State
 from ablations.status.progress import run_rows
 from ablations.status.rows import RunRow, comparable_rate, rows_seconds_left, share
-from ablations.status.table import summary, unit_lines
+from ablations.status.table import summary
 from ablations.status.time_left import time_left_text
+from ablations.status.units_table import units_table
 from ablations.terminal.visible import made_visible
 from ablations.text import counted
 from ablations_dashboard.escape import in_markdown
+from ablations_dashboard.widgets.document import show_document
 from ablations_dashboard.widgets.table import show_table
 
 PROGRESS_COLUMNS = {
@@ -44,9 +46,9 @@ def show_runs(sweep: StartedSweep) -> None:
     """Show the list of runs, and of their processes."""
     plan, rows = sweep.plan, run_rows(sweep)
     show_table(progress_frame(plan, rows), name=f"{plan.sweep}-runs", columns=PROGRESS_COLUMNS)
-    if lines := unit_lines(rows):
+    if processes := units_table(rows):
         st.markdown("**Processes**")
-        show_table(pd.DataFrame(lines), name=f"{plan.sweep}-processes")
+        show_document([processes], scope=plan.sweep)
 
 
 def progress_frame(plan: Plan, rows: list[RunRow]) -> pd.DataFrame:

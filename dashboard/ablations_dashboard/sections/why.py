@@ -5,16 +5,15 @@ from contextlib import suppress
 
 import streamlit as st
 
-from ablations.diagnosis.diagnose import finding_text
 from ablations.errors import AblationsError
 from ablations.home.started_sweep import StartedSweep
 from ablations.home.state import State
+from ablations.report.documents.diagnosis import causes
 from ablations.status.rows import RunRow
-from ablations.terminal.visible import made_visible
-from ablations.text import counted
-from ablations_dashboard.drawings.run import Axis, axis_titles, metric_rows_figure, pass_rate_figure
-from ablations_dashboard.escape import in_markdown, with_code
+from ablations_dashboard.drawings.run import Counter, counter_titles, metrics_chart, pass_rate_chart
+from ablations_dashboard.escape import in_markdown
 from ablations_dashboard.reading.run_log import Episode, load_diagnoses, load_episodes, load_log, load_metrics
+from ablations_dashboard.widgets.document import show_document
 from ablations_dashboard.widgets.figure import show_figure
 from scalerl.run.run_folder import RunFolder
 
@@ -35,8 +34,8 @@ MOST_CAUSES = 2
 """Limit on the findings about a run above its figures."""
 MOST_SPANS = 3
 """Limit on the spans of steps that are listed for one rule."""
-FIRST_HEIGHT = 430
-"""Height in pixels of the figures of the first screen."""
+FIRST_HEIGHT, METRICS_HEIGHT = 460, 360
+"""Height in pixels of the pass rate on the first screen, and of all metrics beside it together."""
 
 
 def show_findings(row: RunRow, folder: RunFolder, *, is_quiet: bool) -> None:
@@ -44,11 +43,7 @@ def show_findings(row: RunRow, folder: RunFolder, *, is_quiet: bool) -> None:
     which each rule about its health held; `is_quiet` if nothing else was remarked.
     """
     found = load_diagnoses(folder)
-    if found:
-        st.warning("  \n".join(with_code(finding_text(one)) for one in found[:MOST_CAUSES]))
-    if more := found[MOST_CAUSES:]:
-        with st.expander(f"{counted(len(more), 'further finding')} of `platform doctor`"):
-            st.text(made_visible("\n".join(map(finding_text, more))))
+    show_document(causes(found, MOST_CAUSES), scope=folder.path.name)
     show_episodes(row, folder, is_quiet=is_quiet and not found)
 
 
@@ -85,7 +80,7 @@ def show_why(sweep: StartedSweep, folder: RunFolder) -> None:
     """Show the pass rate against compute, beside the metrics that explain it: those whose rule has warned, else the
     usual ones.
     """
-    log = load_log(folder)
+    plan, log = sweep.plan, load_log(folder)
     evaluations = [row for row in log if row["kind"] in ("eval", "downstream")]
     if not evaluations:
         st.info("No evaluation yet.")
@@ -97,17 +92,14 @@ def show_why(sweep: StartedSweep, folder: RunFolder) -> None:
     }
     left, right = st.columns([6, 5])
     with left:
-        figure = pass_rate_figure(evaluations, sweep.plan.compute_name, height=FIRST_HEIGHT, marks=marks)
-        show_figure(figure, name=f"{folder.path.name}-pass-rate", alt="Pass rate against compute")
+        chart = pass_rate_chart(evaluations, plan.compute_name, plan.hours_name, height=FIRST_HEIGHT, marks=marks)
+        show_figure(chart, name=f"{folder.path.name}-pass-rate")
     with right:
         if beside:
-            axis: Axis = "compute_gpu_hours"
-            titles = axis_titles(sweep.plan.compute_name)
-            figure = metric_rows_figure(
-                metrics, beside, axis=axis, title=titles[axis], smoothed=10, height=FIRST_HEIGHT, marks=marks
-            )
-            alt = f"{', '.join(beside.values())} against compute"
-            show_figure(figure, name=f"{folder.path.name}-why", alt=alt)
+            against: Counter = "compute_gpu_hours"
+            look = {"title": counter_titles(plan.compute_name)[against], "height": METRICS_HEIGHT / len(beside)}
+            chart = metrics_chart(metrics, beside, against=against, smoothed=10, marks=marks, **look)
+            show_figure(chart, name=f"{folder.path.name}-why")
     if marks:
         st.caption("Dotted lines: where a warning began.")
 
@@ -117,6 +109,6 @@ def explaining(rules: Sequence[str], logged: Sequence[str]) -> list[str]:
     others that are logged; at most MOST_BESIDE.
     """
     wanted = dict.fromkeys([*(EXPLAINED_BY.get(rule, rule) for rule in rules), *USUAL, *METRIC_HEADINGS])
-    places = axis_titles("").keys()
+    places = counter_titles("").keys()
     known = [name for name in wanted if name in logged]
     return (known or [name for name in logged if name not in places])[:MOST_BESIDE]

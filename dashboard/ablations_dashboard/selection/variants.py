@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 import streamlit as st
 
 from ablations.findings.results import Results
-from ablations.report.colours import MOST_COLOURED, leading
+from ablations.report.figures.colours import MOST_COLOURED, leading
 from ablations_dashboard.escape import in_markdown
 from ablations_dashboard.selection.url import pick_several
 

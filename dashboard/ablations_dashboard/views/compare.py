@@ -10,13 +10,14 @@ import streamlit as st
 from ablations.findings.results import Results
 from ablations.findings.several_sweeps import together, with_baseline
 from ablations.home.started_sweep import StartedSweep
-from ablations.report.words.comparison import unkept_results_note
-from ablations.report.words.headline import headline
+from ablations.report.documents.blocks import Text
+from ablations.report.documents.comparison import head, remark_blocks
+from ablations.report.documents.comparison_words import unkept_results_note
 from ablations.search.record import read_search
 from ablations.search.tables import note
 from ablations.status.progress import run_rows
 from ablations.text import compute_text, counted
-from ablations_dashboard.escape import in_markdown, with_code
+from ablations_dashboard.escape import in_markdown
 from ablations_dashboard.reading.cache import REFRESH_S, load_results, may_change
 from ablations_dashboard.sections.figures import (
     show_curves,
@@ -31,12 +32,13 @@ from ablations_dashboard.selection.baseline import choose_baseline
 from ablations_dashboard.selection.sweeps import choose_others, choose_sweep
 from ablations_dashboard.selection.url import in_url, put_in_url, widget_key
 from ablations_dashboard.selection.variants import Shown, choose_variants
-from ablations_dashboard.widgets.message import errors_on_page, show_remarks
+from ablations_dashboard.widgets.document import show_document
+from ablations_dashboard.widgets.message import errors_on_page
 
 FOLDED: dict[str, tuple[str, Callable[[Results, Shown], None]]] = {
     "words": ("In words", show_words),
     "numbers": ("All numbers", show_numbers),
-    "plane": ("Ceiling and efficiency", show_plane),
+    "plane": ("Ceiling and compute", show_plane),
     "fits": ("Fit diagnostics", show_fits),
     "linearised": ("Linearised view", show_linearised),
 }
@@ -72,20 +74,15 @@ def show_head(sweep: StartedSweep, is_live: bool, others: Sequence[StartedSweep]
     is_changing = any(may_change(one, run_rows(one), now=time.time()) for one in (sweep, *others))
     if is_live and not is_changing:
         st.rerun()  # the whole page, which then is not refreshed any more
-    st.title(in_markdown(sweep.name))
     plan = results.plan
     size = f"{counted(len(plan.variants), 'variant')}, {counted(len(plan.runs), 'run')} of "
     size += f"{compute_text(plan.budget_gpu_hours)} {plan.compute_name}, "
     size += f"{compute_text(plan.budget_gpu_hours * len(plan.runs))} in all."
-    st.caption(in_markdown(f"{plan.doc} {size}".lstrip()))
-    first, *more = headline(results)
-    st.markdown(f"##### {in_markdown(first)}")
-    if more:
-        st.markdown(in_markdown(" ".join(more)))
+    show_document(head(results, size=size), scope=plan.sweep)
     show_progress(sweep, rows, is_live=is_changing)
-    if unkept := unkept_results_note(results):
-        st.warning(with_code(unkept))
-    show_remarks(results.remarks)
+    unkept = unkept_results_note(results)
+    said = [*([Text(text=unkept, kind="warning")] if unkept else []), *remark_blocks(results.remarks)]
+    show_document(said, scope=plan.sweep)
 
 
 def current(own: StartedSweep, others: Sequence[StartedSweep], baseline: str) -> Results:
@@ -114,7 +111,7 @@ def folded_runs(own: StartedSweep, sweep: StartedSweep, shown: Shown) -> None:
     own = own.reread()
     if (search := read_search(own)) is not None:
         done = f"{len(search.ranked)} of {search.num_trials} trials are done"
-        st.caption(in_markdown(f"{done}: {note(search, own.plan.reference)}. The page Search shows them."))
+        st.caption(in_markdown(f"{done}: {note(search, own.plan.reference)}. The Search page shows them."))
     folded("metrics", "Training metrics", show_metrics, sweep, shown)
     folded("runs", "Runs", show_runs, own, is_open=is_in_trouble(run_rows(own)))
 

@@ -3,18 +3,16 @@
 from collections.abc import Hashable
 from zlib import crc32
 
-import pandas as pd
 import streamlit as st
-from plotly.graph_objects import Figure
 
 from ablations.errors import AblationsError
 from ablations.findings.backtest import Backtest
 from ablations.findings.results import Results
 from ablations.findings.several_sweeps import with_baseline
 from ablations.findings.sweep_forecast import SweepForecast, backtest_sweep, forecast_sweep, spread_of
-from ablations.report.forecast import FORECAST_LEGEND, chances_figure, forecast_figure
-from ablations.report.words.forecast import budget_rows, curve_rows, forecast_notes
-from ablations.terminal.visible import made_visible
+from ablations.report.documents.forecast import backtest_document, forecast_document
+from ablations.report.figures.chart import Chart
+from ablations.report.figures.forecast import FORECAST_LEGEND, chances_chart, forecast_chart
 from ablations.text import compute_text
 from ablations_dashboard.escape import in_code, in_markdown, with_code
 from ablations_dashboard.reading.cache import load_results
@@ -22,9 +20,9 @@ from ablations_dashboard.selection.baseline import choose_baseline
 from ablations_dashboard.selection.sweeps import choose_sweep
 from ablations_dashboard.selection.url import in_url, pick, pick_several, put_in_url, switch, widget_key
 from ablations_dashboard.selection.variants import choose_variants, only
+from ablations_dashboard.widgets.document import show_document
 from ablations_dashboard.widgets.figure import show_figure
 from ablations_dashboard.widgets.message import errors_on_page
-from ablations_dashboard.widgets.table import show_table
 
 BUDGET_TIMES = ("1", "1.25", "1.5", "2", "2.5", "3", "4", "5", "7", "10")
 """Budgets to choose from, in multiples of the sweep's budget."""
@@ -62,24 +60,18 @@ def show_forecast(results: Results) -> None:
         names = [variant.name for variant in results.variants]
         banded = pick_several("forecast_band", "Uncertainty of", names, scope=plan.sweep) or [plan.reference]
     compute = float(times) * plan.budget_gpu_hours
-    found = cached_forecast(compute, score, forecast_sources(results), results)
+    found = cached_forecast(results, compute, score)
     st.caption(f"{times} times the budget of the sweep; the slider goes to ten times.")
     curves, chances = st.columns([7, 4])  # one below the other where the screen is narrow
     with curves:
-        show_figure(
-            cached_figure(tuple(banded), forecast_sources(results), results),
-            name=f"{plan.sweep}-forecast",
-            alt="Forecast pass rate against compute",
-        )
+        show_figure(cached_chart(results, tuple(banded)), name=f"{plan.sweep}-forecast")
     with chances:
         st.markdown(in_markdown(f"P(wins) at {said(times)}"))
-        show_figure(
-            chances_figure(results, [one.outlooks[0].chance for one in found.variants]),
-            name=f"{plan.sweep}-chances",
-            alt="Each variant's probability to lead; the table below has the numbers",
-        )
+        chart = chances_chart(results, [one.outlooks[0].chance for one in found.variants])
+        show_figure(chart, name=f"{plan.sweep}-chances")
     st.caption(FORECAST_LEGEND)
-    show_forecast_tables(found, results)
+    show_document(forecast_document(found, plan.compute_name), scope=plan.sweep)
+    st.caption(f"{in_code(f'platform forecast {plan.sweep} --budget {times}x')} prints the same tables.")
     show_backtest(results)
 
 
@@ -93,54 +85,16 @@ def choose_target() -> float | None:
     return target
 
 
-def show_forecast_tables(found: SweepForecast, results: Results) -> None:
-    """Show every variant at the chosen budget and at any budget, and the variants without a forecast."""
-    plan = results.plan
-    for name, rows in (("at-budget", budget_rows(found, 0)), ("crossings", curve_rows(found))):
-        show_table(pd.DataFrame(rows).map(made_visible), name=f"{plan.sweep}-{name}")
-    command = f"platform forecast {found.sweep} --budget {found.budgets_gpu_hours[0] / plan.budget_gpu_hours:g}x"
-    counted_in = plan.compute_name.capitalize().replace("gpu", "GPU")
-    st.caption(f"{counted_in}. {in_code(command)} prints the same.")
-    st.caption(with_code(" ".join(forecast_notes(found))))
-    if found.reasons:
-        st.warning("\n".join(["No forecast:", "", *(f"* {in_markdown(reason)}" for reason in found.reasons)]))
-
-
 def show_backtest(results: Results) -> None:
     """Show the accuracy of forecasts from the first part of each finished run; on demand, at some seconds per run."""
     if not switch("backtest", "Backtest: how such forecasts have held"):
         return
     try:
-        found = cached_backtest(forecast_sources(results), results)
+        found = cached_backtest(results)
     except AblationsError as error:
         st.info(with_code(str(error)))
         return
-    scores = [
-        {
-            "fitted on": f"{one.fraction:.0%}",
-            "runs": one.num_runs,
-            "mean error": one.mean_error,
-            "mean |error|": one.mean_absolute_error,
-            "95 % intervals that held": one.coverage,
-            "mean |error| of no more gain": one.carried_mean_absolute_error,
-        }
-        for one in found.scores
-    ]
-    checks = [
-        {
-            "run": made_visible(one.curve),
-            "fitted on": f"{one.fraction:.0%}",
-            "measured": one.measured,
-            "predicted": one.predicted,
-            "held": {True: "yes", False: "no", None: ""}[one.is_held],
-            "error": one.error,
-            "why none": made_visible(one.reason),
-        }
-        for one in found.checks
-    ]
-    show_table(pd.DataFrame(scores), name=f"{results.plan.sweep}-backtest")
-    with st.expander("Run by run"):
-        show_table(pd.DataFrame(checks), name=f"{results.plan.sweep}-backtest-runs")
+    show_document(backtest_document(found, results.plan.sweep), scope=results.plan.sweep)
 
 
 def forecast_sources(results: Results) -> Hashable:
@@ -154,20 +108,21 @@ def forecast_sources(results: Results) -> Hashable:
     return plan.sweep, plan.reference, plan.budget_gpu_hours, plan.fit_settings, spread_of(results).sd, runs
 
 
-# Only the arguments without a leading underscore form the key; the others follow from them.
-@st.cache_resource(max_entries=64, show_spinner="Forecasting the variants …")
-def cached_forecast(compute: float, score: float | None, sources: Hashable, _results: Results) -> SweepForecast:
+@st.cache_resource(max_entries=64, show_spinner="Forecasting the variants …", hash_funcs={Results: forecast_sources})
+def cached_forecast(results: Results, compute: float, score: float | None) -> SweepForecast:
     """The forecasts at one budget, and to a target."""
-    return forecast_sweep(_results, budgets_gpu_hours=[compute], score=score)
+    return forecast_sweep(results, budgets_gpu_hours=[compute], score=score)
 
 
-@st.cache_resource(max_entries=16, show_spinner="Forecasting the curves …")
-def cached_figure(banded: tuple[str, ...], sources: Hashable, _results: Results) -> Figure:
-    """The figure of the forecast curves."""
-    return forecast_figure(_results, banded=banded)
+@st.cache_resource(max_entries=16, show_spinner="Forecasting the curves …", hash_funcs={Results: forecast_sources})
+def cached_chart(results: Results, banded: tuple[str, ...]) -> Chart:
+    """The chart of the forecast curves."""
+    return forecast_chart(results, banded=banded)
 
 
-@st.cache_resource(max_entries=8, show_spinner="Forecasting each run from its first part …")
-def cached_backtest(sources: Hashable, _results: Results) -> Backtest:
+@st.cache_resource(
+    max_entries=8, show_spinner="Forecasting each run from its first part …", hash_funcs={Results: forecast_sources}
+)
+def cached_backtest(results: Results) -> Backtest:
     """The backtest of the finished runs."""
-    return backtest_sweep(_results)
+    return backtest_sweep(results)

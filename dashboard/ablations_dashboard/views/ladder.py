@@ -1,21 +1,18 @@
 """Ladder: the same study at several scales, and which differences carry from one to the next."""
 
-import pandas as pd
 import streamlit as st
-from plotly.graph_objects import Figure
 
 from ablations.errors import AblationsError
 from ablations.findings.scale_ladder import ScaleLadder, ladders_of, scale_ladder
 from ablations.home.home import find_home
 from ablations.home.started_sweep import read_sweep
-from ablations.report.ladder import LADDER_LEGEND, ladder_figure, ladder_grid, ladder_sentences
-from ablations.terminal.visible import made_visible
+from ablations.report.documents.blocks import Text
+from ablations.report.documents.ladder import ladder_sentences, question_blocks
 from ablations_dashboard.escape import in_code, with_code
 from ablations_dashboard.reading.cache import load_results
 from ablations_dashboard.selection.url import pick
-from ablations_dashboard.widgets.figure import show_figure
+from ablations_dashboard.widgets.document import show_document
 from ablations_dashboard.widgets.message import errors_on_page
-from ablations_dashboard.widgets.table import show_table
 
 
 @errors_on_page()
@@ -47,18 +44,5 @@ def show_question(found: ScaleLadder, study: str) -> None:
     names = tuple(one.name for one in found.questions)
     chosen = pick("question", "Question", names, default=names[0], widget=st.segmented_control)
     question = next(one for one in found.questions if one.name == chosen)
-    figure = ladder_figure(found, question)
-    narrow = Figure(layout=figure.layout).update_layout(font_size=10, margin={"l": 55, "r": 48, "t": 12, "b": 50})
-    show_figure(
-        figure,
-        narrow=narrow,
-        name=f"{study}-ladder-{chosen}",
-        alt="Difference of each variant from the reference against scale; the table below has the numbers",
-    )
-    st.caption(LADDER_LEGEND)
-    grid = ladder_grid(found, question)
-    table = pd.DataFrame([dict(zip(grid.headings, row, strict=True)) for row in grid.rows])
-    table = table.rename(columns=made_visible).map(made_visible)
-    show_table(table, name=f"{study}-ladder-{chosen}")
-    for text in ladder_sentences(found):
-        st.caption(with_code(text))
+    notes = [Text(text=text, kind="note") for text in ladder_sentences(found)]
+    show_document([*question_blocks(found, question), *notes], scope=study)

@@ -2,21 +2,28 @@
 
 from collections.abc import Sequence
 
-import pandas as pd
 import streamlit as st
 
 from ablations.errors import AblationsError
 from ablations.findings.claim_card import JudgedClaim, WrittenCard, order_text, read_cards, sign_text
 from ablations.home.home import find_home
-from ablations.report.words.claim_card import OUTCOMES, claim_text, found_text, tally_text
-from ablations.terminal.visible import made_visible
+from ablations.report.documents.blocks import Cell, Folded, Kind, table_of_rows
+from ablations.report.documents.claim_card import (
+    CLAIM_KINDS,
+    OUTCOMES,
+    claim_cells,
+    claim_text,
+    found_text,
+    tally_text,
+)
+from ablations.report.documents.number_cells import number_cell
 from ablations.text import counted, interval_text
-from ablations_dashboard.drawings.claims import CLAIMS_LEGEND, claims_figure
+from ablations_dashboard.drawings.claims import CLAIMS_LEGEND, claims_chart
 from ablations_dashboard.escape import in_code, in_markdown, with_code
 from ablations_dashboard.selection.url import pick
+from ablations_dashboard.widgets.document import show_document
 from ablations_dashboard.widgets.figure import show_picture
 from ablations_dashboard.widgets.message import errors_on_page
-from ablations_dashboard.widgets.table import show_table
 
 ANY_OUTCOME = "all"
 
@@ -61,8 +68,7 @@ def show_pictures(cards: Sequence[WrittenCard], outcome: str) -> None:
             st.caption(in_markdown(card.doc))
             drawn = [one for one in claims if not one.claim.is_over_scales]
             if drawn:
-                alt = "; ".join(map(_claim_sentence, drawn))
-                show_picture(claims_figure(drawn), name=f"{card.sweep}-claims", alt=alt)
+                show_picture(claims_chart(drawn), name=f"{card.sweep}-claims")
             for one in (one for one in claims if one.claim.is_over_scales):
                 st.markdown(in_markdown(_claim_sentence(one)))
     st.caption(CLAIMS_LEGEND)
@@ -76,41 +82,38 @@ def show_claim_table(cards: Sequence[WrittenCard], outcome: str) -> None:
     """Show a line per claim."""
     lines = [
         {
-            "study": made_visible(card.sweep),
-            "the paper says": made_visible(claim_text(one.claim)),
-            "here": found_text(one),
+            "study": card.sweep,
+            **row,
             "sign": sign_text(one),
-            "the claim": one.outcome,
-            "source": made_visible(one.claim.source),
-            "seeds": card.num_seeds,
-            "asks": made_visible(card.doc),
+            "seeds": Cell(str(card.num_seeds), card.num_seeds),
+            "asks": card.doc,
         }
         for card in cards
         for one in card.claims
         if outcome in (ANY_OUTCOME, one.outcome)
+        for row in [claim_cells(one)]
     ]
-    if not lines:
-        return
-    show_table(pd.DataFrame(lines), name="claims")
-    st.caption(" ".join(f"{name}: {meaning}." for name, meaning in OUTCOMES.items()))
-    st.caption("sign: whether the estimate lies on the side that is claimed, however wide its interval.")
+    if lines:
+        meanings = " ".join(f"{name}: {meaning}." for name, meaning in OUTCOMES.items())
+        sign = "sign: whether the estimate lies on the side that is claimed, however wide its interval."
+        kinds: dict[str, Kind] = {**CLAIM_KINDS, "sign": "words", "asks": "prose"}
+        show_document([table_of_rows(lines, name="claims", kinds=kinds, notes=(meanings, sign))], scope="paper")
 
 
 def show_ceilings(cards: Sequence[WrittenCard]) -> None:
     """Show published ceilings beside those here, and the variants' order against the paper's."""
     lines = [
         {
-            "study": made_visible(card.sweep),
-            "variant": made_visible(one.variant),
-            "A in the paper": one.A,
-            "A here": interval_text(one.A_here, one.A_lo, one.A_hi, ".3f"),
+            "study": card.sweep,
+            "variant": one.variant,
+            "A in the paper": number_cell(one.A, "g"),
+            "A here": Cell(interval_text(one.A_here, one.A_lo, one.A_hi, ".3f"), one.A_here),
             "order": order_text(card.published),
         }
         for card in cards
         for one in card.published
     ]
-    if not lines:
-        return
-    with st.expander("Ceilings in the paper and here"):
-        show_table(pd.DataFrame(lines), name="ceilings")
-        st.caption("Tasks and models differ, so that only the order of ceilings can be compared, not the ceilings.")
+    if lines:
+        note = "Tasks and models differ, so that only the order of ceilings can be compared, not the ceilings."
+        table = table_of_rows(lines, name="ceilings", kinds={"variant": "name", "order": "words"}, notes=(note,))
+        show_document([Folded(title="Ceilings in the paper and here", blocks=[table])], scope="paper")

@@ -13,9 +13,11 @@ import yaml
 from ablations.errors import AblationsError
 from ablations.files.tail import tail
 from ablations.findings.remarks import remarks_on_run
+from ablations.home.source import source_of
 from ablations.home.started_sweep import StartedSweep
 from ablations.home.state import State
 from ablations.nearest_name import did_you_mean
+from ablations.report.documents.comparison import remark_blocks
 from ablations.status.progress import run_rows
 from ablations.status.remarked import run_of_row
 from ablations.status.rows import RunRow
@@ -23,8 +25,8 @@ from ablations.status.run_logs import attempt_numbers, job_logs
 from ablations.study.recipe_differences import recipe_differences
 from ablations.terminal.visible import made_visible
 from ablations.text import compute_text
-from ablations.tracking.ledger import default_tracking_uri, read_ledger
-from ablations_dashboard.drawings.run import Axis, axis_titles, hours_figure, metric_rows_figure
+from ablations.tracking.sync_note import default_tracking_uri, read_note
+from ablations_dashboard.drawings.run import Counter, counter_titles, hours_chart, metrics_chart
 from ablations_dashboard.escape import in_code, in_markdown, with_code
 from ablations_dashboard.reading.cache import REFRESH_S, may_change
 from ablations_dashboard.reading.run_log import load_log, load_metrics
@@ -34,16 +36,18 @@ from ablations_dashboard.sections.what_to_do import what_to_do
 from ablations_dashboard.sections.why import show_findings, show_why
 from ablations_dashboard.selection.sweeps import choose_sweep
 from ablations_dashboard.selection.url import in_url, pick, pick_several
+from ablations_dashboard.widgets.document import show_document
 from ablations_dashboard.widgets.figure import show_figure
-from ablations_dashboard.widgets.message import errors_on_page, show_remarks
+from ablations_dashboard.widgets.message import errors_on_page
 from ablations_dashboard.widgets.table import show_table
+from scalerl.credentials import HIDDEN, values_without_secrets
 from scalerl.errors import CannotResume
 from scalerl.recipe import ResolvedRecipe
 from scalerl.recipe.command import AnyRecipe
 from scalerl.run.run_folder import RunFolder
 from scalerl.tasks.sentences import task_sentence
 
-METRIC_HEIGHT = 125
+METRIC_HEIGHT = 65
 """Height in pixels of one of all metrics."""
 LOG_LINES = 25
 BADGES = {State.DONE: "green", State.RUNNING: "blue", State.STALE: "red"}
@@ -129,7 +133,8 @@ def show_state(sweep: StartedSweep, row: RunRow, folder: RunFolder) -> None:
     if text := what_to_do(sweep, row):
         (st.error if is_bad else st.info)(text)
     remarks = remarks_on_run(run_of_row(sweep, row), plan.hours_name)
-    show_remarks([replace(one, text=f"{one.text[:1].upper()}{one.text[1:]}.") for one in remarks])
+    said = [replace(one, text=f"{one.text[:1].upper()}{one.text[1:]}.") for one in remarks]
+    show_document(remark_blocks(said), scope=row.id)
     show_findings(row, folder, is_quiet=not remarks)
 
 
@@ -140,20 +145,18 @@ def show_metrics_of_run(sweep: StartedSweep, folder: RunFolder) -> None:
         command = f"platform status {sweep.name} --watch {sweep.home.option}"
         st.info(f"No optimiser step yet. {in_code(command)} shows when the first one is done.")
         return
-    titles = axis_titles(sweep.plan.compute_name)
+    titles = counter_titles(sweep.plan.compute_name)
     names = [name for name in sorted(set(rows.columns) - set(titles)) if not bool(rows[name].isna().all())]
     chosen = pick_several("show", "Metrics (all if none is chosen)", names)
     left, right = st.columns(2)
-    axis: Axis = pick(
+    against: Counter = pick(
         "against", "x axis", list(titles), default="step", widget=left.radio, format_func=titles.get, horizontal=True
     )
     smoothed = int(pick("mean", "Smoothing, steps", SMOOTHED, default="10", widget=right.select_slider))
     drawn = {name: name for name in chosen or names}
-    figure = metric_rows_figure(
-        rows, drawn, axis=axis, title=titles[axis], smoothed=smoothed, height=100 + METRIC_HEIGHT * len(drawn)
-    )
-    alt = f"{', '.join(drawn)} over {titles[axis]}"
-    show_figure(figure, name=f"{folder.path.name}-metrics", alt=alt, view=f"{len(drawn)}")
+    look = {"title": titles[against], "height": METRIC_HEIGHT}
+    chart = metrics_chart(rows, drawn, against=against, smoothed=smoothed, **look)
+    show_figure(chart, name=f"{folder.path.name}-metrics", view=f"{len(drawn)}")
     st.caption("A zoom into one metric zooms all of them; a double click shows the whole run again.")
     show_table(rows.tail(1), name=f"{folder.path.name}-steps", csv=rows.to_csv(index=False).encode())
     st.caption("The last step with all that was logged of it; the CSV has every step.")
@@ -165,8 +168,7 @@ def show_hours(sweep: StartedSweep, folder: RunFolder) -> None:
     if not rows:
         st.info("The log does not say yet.")
         return
-    figure = hours_figure(rows[-1]["device_s"])
-    show_figure(figure, name=f"{folder.path.name}-hours", alt="Shares of device time by activity")
+    show_figure(hours_chart(rows[-1]["device_s"]), name=f"{folder.path.name}-hours")
     st.caption("Shares of all device time up to the last step; hatched time is idle.")
 
 
@@ -199,7 +201,14 @@ def show_log(sweep: StartedSweep, folder: RunFolder) -> None:
 
 
 def show_recipe_of_run(sweep: StartedSweep, folder: RunFolder) -> None:
-    """Show the recipe of the run, and its differences from the reference."""
+    """Show the recipe of the run, and its differences from the reference; of an imported run its source."""
+    if (source := source_of(folder)) is not None:
+        st.markdown(
+            f"Imported from {in_code(source.place)} by the reader {in_code(source.reader)}; its recipe is unknown."
+        )
+        rows = [(one.path, one.bytes, one.sha256) for one in source.files]
+        show_table(pd.DataFrame(rows, columns=["file", "bytes", "SHA-256"]), name=f"{folder.path.name}-source")
+        return
     recipe = recipe_of(folder)
     (reference,) = [variant for variant in sweep.plan.variants if variant.name == sweep.plan.reference]
     beside = next((run.id for run in reference.runs if sweep.run(run.id).path.exists()), None)
@@ -213,9 +222,11 @@ def show_recipe_of_run(sweep: StartedSweep, folder: RunFolder) -> None:
             [(one.path, one.left, one.right) for one in found], columns=["setting", "reference", "run"]
         )
         show_table(frame.map(made_visible), name=f"{folder.path.name}-differences")
-        st.caption("The page Recipes has the meaning of each setting.")
+        st.caption("The Recipes page explains each setting.")
     with st.expander("All settings"):
-        text = yaml.safe_dump(recipe.model_dump(mode="json"), sort_keys=False, allow_unicode=True)
+        text = yaml.safe_dump(
+            values_without_secrets(recipe.model_dump(mode="json")), sort_keys=False, allow_unicode=True
+        )
         st.code(made_visible(text), language="yaml")
 
 
@@ -229,20 +240,23 @@ def recipe_of(folder: RunFolder) -> AnyRecipe:
 
 def show_tracking(sweep: StartedSweep, folder: RunFolder) -> None:
     """Show the location of the run in MLflow."""
-    ledger = read_ledger(sweep)
-    known = ledger.runs.get(folder.path.name)
+    note = read_note(sweep.home, sweep.name)
+    known = note.runs.get(folder.path.name)
     if known is None:
         st.info(
             f"MLflow does not have this run. {in_code(f'platform sync {sweep.name} {sweep.home.option}')} sends it."
         )
-    elif ledger.tracking_uri.startswith(("http://", "https://")):
-        st.link_button("Open the run in MLflow", f"{ledger.tracking_uri.rstrip('/')}/#/runs/{known.mlflow_id}")
+    elif note.tracking_uri.startswith(("http://", "https://")):
+        st.link_button(
+            "Open the run in MLflow",
+            f"{note.tracking_uri.replace(f'{HIDDEN}@', '').rstrip('/')}/#/runs/{known.mlflow_id}",
+        )
     else:
-        is_own = ledger.tracking_uri == default_tracking_uri(sweep.home)
+        is_own = note.tracking_uri == default_tracking_uri(sweep.home)
         command = (
             f"platform mlflow {sweep.home.option}"
             if is_own
-            else f"mlflow ui --backend-store-uri {shlex.quote(ledger.tracking_uri)}"
+            else f"mlflow ui --backend-store-uri {shlex.quote(note.tracking_uri)}"
         )
         st.markdown(f"{in_code(command)} serves the store that has this run. Then:")
         st.link_button("Open the run in MLflow", f"http://127.0.0.1:5000/#/runs/{known.mlflow_id}")

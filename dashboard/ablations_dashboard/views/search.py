@@ -2,31 +2,30 @@
 
 import time
 
-import pandas as pd
 import streamlit as st
 
 from ablations.errors import AblationsError
 from ablations.home.started_sweep import StartedSweep, read_sweep
+from ablations.report.documents.blocks import Folded
 from ablations.search.objective import is_maximised, title
 from ablations.search.optuna_study import ENOUGH_TRIALS, LEAST_TRIALS, importances
 from ablations.search.record import SearchRecord, read_search
-from ablations.search.tables import note, objective_text, trial_lines
+from ablations.search.tables import note, objective_text, space_table, trials_table
 from ablations.status.progress import run_rows
 from ablations.study.sweep import load_sweep
-from ablations.terminal.visible import made_visible
-from ablations_dashboard.drawings.search import history_figure, importances_figure, pareto_figure
+from ablations_dashboard.drawings.search import history_chart, importances_chart, pareto_chart
 from ablations_dashboard.escape import in_code, in_markdown, with_code
 from ablations_dashboard.reading.cache import REFRESH_S, may_change
 from ablations_dashboard.selection.sweeps import choose_sweep
 from ablations_dashboard.selection.url import pick
+from ablations_dashboard.widgets.document import show_document
 from ablations_dashboard.widgets.figure import show_figure
 from ablations_dashboard.widgets.message import errors_on_page
-from ablations_dashboard.widgets.table import show_table
 
 
 @errors_on_page()
 def show() -> None:
-    """Choose a sweep; the page is read again every few seconds while the search goes on."""
+    """Choose a sweep; the page refreshes every few seconds while the search is running."""
     sweep = choose_sweep()
     is_live = may_change(sweep, run_rows(sweep), now=time.time())
     st.fragment(show_search, run_every=REFRESH_S if is_live else None)(sweep)
@@ -74,11 +73,10 @@ def show_found(sweep: StartedSweep, record: SearchRecord) -> None:
     if len(titles) > 1:
         chosen = pick("objective", "Objective", titles, default=titles[0], scope=sweep.name)
         st.header("Pareto front")
-        alt = f"Trials by {titles[0]} and {titles[1]}"
-        show_figure(pareto_figure(record), name=f"{sweep.name}-pareto", alt=alt)
+        show_figure(pareto_chart(record), name=f"{sweep.name}-pareto")
     place = titles.index(chosen)
     st.header("History")
-    show_figure(history_figure(record, place), name=f"{sweep.name}-history", alt=f"{chosen} by trial")
+    show_figure(history_chart(record, place), name=f"{sweep.name}-history")
     st.header("Importances")
     try:
         found = importances_of(sweep, record, place)
@@ -88,11 +86,11 @@ def show_found(sweep: StartedSweep, record: SearchRecord) -> None:
     if not found:
         st.info(f"Importances need {LEAST_TRIALS} finished trials that differ.")
         return
-    show_figure(importances_figure(found), name=f"{sweep.name}-importances", alt="Importances")
+    show_figure(importances_chart(found), name=f"{sweep.name}-importances")
     rough = f" {len(record.ranked)} trials are few for it: with {ENOUGH_TRIALS} it is steadier."
     st.caption(
-        "How far each setting tells the best tenth of the trials from all: PED-ANOVA, arXiv 2304.10255, as Optuna "
-        f"has it.{rough if len(record.ranked) < ENOUGH_TRIALS else ''}"
+        "How strongly each setting separates the best tenth of the trials from all trials: Optuna's PED-ANOVA "
+        f"(arXiv 2304.10255).{rough if len(record.ranked) < ENOUGH_TRIALS else ''}"
     )
 
 
@@ -100,7 +98,7 @@ def importances_of(sweep: StartedSweep, record: SearchRecord, objective: int) ->
     """The importance of every setting of the space, from the finished trials."""
     search = load_sweep(sweep.folder / "sweep.yaml").search
     if search is None:
-        raise AblationsError(f"{sweep.folder / 'sweep.yaml'}: has no search, and search.json beside it is of one")
+        raise AblationsError(f"{sweep.folder / 'sweep.yaml'}: has no search, but search.json beside it belongs to one")
     return importances(
         search.space,
         [trial.params for trial in record.ranked],
@@ -112,11 +110,7 @@ def importances_of(sweep: StartedSweep, record: SearchRecord, objective: int) ->
 def show_trial_table(record: SearchRecord, sweep: StartedSweep) -> None:
     """Show the trials, best first, and the settings of the search space."""
     st.header("Trials")
-    lines = pd.DataFrame(trial_lines(record))
-    if lines.empty:
+    if not record.trials:
         st.info("No trial is proposed yet.")
-    else:
-        show_table(lines.map(made_visible), name=f"{sweep.name}-trials")
-    with st.expander("What may be tried"):
-        space = pd.DataFrame(record.space.items(), columns=["setting", "range or choices"])
-        show_table(space.map(made_visible), name=f"{sweep.name}-space")
+    space = Folded(title="What may be tried", blocks=[space_table(record)])
+    show_document([*([trials_table(record)] if record.trials else ()), space], scope=sweep.name)

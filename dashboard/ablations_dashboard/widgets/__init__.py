@@ -3,5 +3,6 @@
 theme       light or dark
 figure      a figure in the colours of the theme that changes in place, with downloads
 table       a table, with a download as CSV; the link that downloads a file
-message     a message for a damaged file of the home folder; remarks by their weight: red, yellow, grey
+document    the document of a finding
+message     a message for a damaged file of the home folder
 """

@@ -7,18 +7,18 @@ server and nothing from any other. The camera of Plotly's bar makes a PNG in the
 """
 
 from collections import Counter
+from dataclasses import replace
 from functools import cache, partial
 from pathlib import Path
 from typing import Any
 
 import plotly
-from plotly.graph_objects import Figure
 from plotly.io.json import to_json_plotly
 from streamlit.components import v2
 from streamlit.components.v1 import declare_component
 
-from ablations.report.colours import in_dark
-from ablations.report.style import FIGURE_SETTINGS
+from ablations.report.figures.chart import Chart
+from ablations.report.figures.plotly_chart import FIGURE_SETTINGS, NARROW, layout_on, on_screen
 from ablations_dashboard.widgets.table import offer_download
 from ablations_dashboard.widgets.theme import is_dark
 
@@ -73,37 +73,34 @@ def _component() -> Any:
     return v2.component(COMPONENT_NAME, html=PLACE, js=js, isolate_styles=False)
 
 
-def show_figure(figure: Figure, *, name: str, alt: str, narrow: Figure | None = None, view: str = "") -> None:
-    """Draw a figure with its download. `name` is for file names, and the page has one figure of this name; `alt` is for
-    screen readers.
-
-    `narrow` has the same traces and the layout for a narrow place. The reader's zoom stays while `view` does.
-    """
-    show_picture(figure, name=name, alt=alt, narrow=narrow, view=view)
-    offer_download("Figure as HTML", partial(_as_html, figure), f"{name}.html")
+def show_figure(chart: Chart, *, name: str, view: str = "") -> None:
+    """Draw a chart with its download. `name` is for file names, and the page has one figure of this name. The reader's
+    zoom stays while `view` does."""
+    show_picture(chart, name=name, view=view)
+    offer_download("Figure as HTML", partial(_as_html, chart), f"{name}.html")
 
 
-def show_picture(figure: Figure, *, name: str, alt: str, narrow: Figure | None = None, view: str = "") -> None:
-    """Draw a figure without its download: one of many small ones. A figure already drawn with this `name` and `view` is
+def show_picture(chart: Chart, *, name: str, view: str = "") -> None:
+    """Draw a chart without its download: one of many small ones. A figure already drawn with this `name` and `view` is
     updated."""
     key = f"{name} {view}"
-    figure, narrow = (
-        (in_dark(one) if is_dark() else one).update_layout(uirevision=key) for one in (figure, narrow or figure)
-    )
+    figure = on_screen(chart, is_dark=is_dark()).update_layout(uirevision=key)
     traces: Any = figure.data
     same_name: Counter[str] = Counter()
     for trace in traces:
         called = f"{trace.type} {trace.name} {trace.mode if 'mode' in trace else ''}"
         trace.uid = f"{called} {same_name[called]}"  # identifies a trace whatever its place
         same_name[called] += 1
-    layout = Figure(layout=narrow.layout).to_plotly_json()["layout"]
+    narrow = to_json_plotly(layout_on(replace(NARROW, is_dark=is_dark()), chart) | {"uirevision": key})
     picture = {"format": "png", "filename": name, "scale": 2}  # of twice the size on screen
     buttons = {"modeBarButtonsToRemove": ["lasso2d", "select2d"], "toImageButtonOptions": picture}
-    data = {"spec": figure.to_json(), "narrow": to_json_plotly(layout), "config": FIGURE_SETTINGS | buttons, "alt": alt}
+    config = FIGURE_SETTINGS | buttons
+    data = {"spec": figure.to_json(), "narrow": narrow, "config": config, "alt": chart.alt}
     _component()(key=key, data=data)
 
 
-def _as_html(figure: Figure) -> bytes:
-    """The figure as a separate page that needs no network, always in light colours."""
+def _as_html(chart: Chart) -> bytes:
+    """The chart as a separate page that needs no network, always in light colours."""
     settings = {"displaylogo": False, "showSendToCloud": False}
-    return figure.to_html(include_plotlyjs=True, full_html=True, config=settings, div_id="figure").encode()
+    page = on_screen(chart).to_html(include_plotlyjs=True, full_html=True, config=settings, div_id="figure")
+    return page.encode()

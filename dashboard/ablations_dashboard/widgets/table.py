@@ -25,7 +25,7 @@ def show_table(
     """Draw a data frame, styled or plain. `name` is for its file, and the page has one table of this name. `csv`
     replaces the shown table in the download, for example to include all digits.
     """
-    st.dataframe(table, hide_index=True, column_config=dict(columns or {}), key=f"table {name}")
+    st.dataframe(table, hide_index=True, column_config=dict(columns or {}), key=f"table {name}", placeholder="")
     plain = table if isinstance(table, pd.DataFrame) else table.data
     offer_csv(plain if csv is None else csv, name=name)
 

@@ -4,7 +4,9 @@
     answer          a question with its rule and its words; the answer to it
     questions       the questions of every comparison: level, ceiling, compute
     rise            whether the seeds of a variant rise, judged together; the verdict on all of them
+    footing         the compute at which runs are compared, and the runs that have come so far
     level           the pass rate at equal compute, without a fitted law
+    leader          the variant with the highest level, and those that may be as high
     differences     differences from the reference in ceiling and in compute
     one_law         ceilings of several runs under one common law
     repeats         the numbers of seeds, and the spread that they have in common

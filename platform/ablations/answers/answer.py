@@ -4,7 +4,7 @@
 'level down'
 
 A `Question` holds its measurement, the rule that turns an interval into a verdict, the value of no difference, its
-words, and its keys in JSON and CSV. `questions` lists the questions of every comparison.
+words. `questions` lists the questions of every comparison.
 """
 
 import math
@@ -21,7 +21,7 @@ from ablations.answers.repeats import Repeats
 from ablations.answers.run_to_run import RunToRun, run_to_run
 from ablations.answers.student import interval_of
 from ablations.fit.result import Fit
-from ablations.text import interval_text
+from ablations.text import compute_text, interval_text
 
 REFERENCE, NO_DIFFERENCE, CANNOT_TELL = "reference", "no difference seen", "cannot tell"
 PROVISIONAL = "one seed: provisional"
@@ -37,12 +37,7 @@ class Question:
     """A question about a variant against the reference; see `questions.LEVEL` for an example."""
 
     name: str
-    """Name in column headings and tags: "level"."""
-    key: str
-    """Key of the estimate in JSON and CSV, "delta_level"; the ends are `delta_level_lo`, `delta_level_joint_lo`, ..."""
-    verdict_key: str
-    spread: str
-    """Name of the run-to-run spread that its numbers receive: "level"; two questions may share one."""
+    """Name in headings, keys and tags, and of its run-to-run spread: "level"."""
     higher: str
     """The verdict if the interval lies above no difference: "level up"."""
     lower: str
@@ -59,6 +54,8 @@ class Question:
     on_one_footing: Callable[[Sequence[Sequence[Fit]], str], list[Repeats] | None]
     """Numbers of the seeds of several variants under a law, with one compute or target for all of them; None if any
     seed has no number."""
+    is_up_to_a_compute: bool = False
+    """True if the number itself, not only its error, depends on how far the runs have come."""
     is_by_law: bool = False
     """True if the number depends on the law beyond the readings, so that the spread is taken under each."""
     form: str
@@ -93,9 +90,11 @@ class Question:
 
     @property
     def keys(self) -> tuple[str, ...]:
-        """Keys of an answer in JSON and CSV, in the order of `Answer.to_json`."""
-        numbers = (f"{self.key}{end}" for end in ("", "_lo", "_hi", "_joint_lo", "_joint_hi"))
-        return (*numbers, self.verdict_key, f"{self.verdict_key}_joint")
+        """Keys of an answer in JSON and CSV, in the order of `Answer.to_json`: `level_difference`,
+        `level_difference_lo`, ..., `level_difference_joint_hi`, `level_verdict`, `level_verdict_joint`."""
+        number, verdict = f"{self.name}_{'ratio' if self.is_ratio else 'difference'}", f"{self.name}_verdict"
+        ends = (f"{number}{end}" for end in ("", "_lo", "_hi", "_joint_lo", "_joint_hi"))
+        return (*ends, verdict, f"{verdict}_joint")
 
     @property
     def meanings(self) -> dict[str, str]:
@@ -107,10 +106,15 @@ class Question:
         }
         return {self.better: sides[self.better]} | {
             **sides,
-            NO_DIFFERENCE: f"the interval holds {null} and is narrow enough to rule out a large difference",
+            NO_DIFFERENCE: f"the interval contains {null} and is at most {self.narrow}",
             CANNOT_TELL: self.too_wide,
             PROVISIONAL: "one seed does not show how much runs of one recipe differ; a second seed does",
         }
+
+    @property
+    def narrow(self) -> str:
+        """The widest interval that says "no difference": `±0.025`, or `×÷1.22` for a ratio."""
+        return f"×÷{math.exp(self.widest):.2f}" if self.is_ratio else f"±{self.widest:g}"
 
     def spread_of(
         self, variants: Iterable[Sequence[Fit]], baseline: Sequence[Fit], others: Sequence[Repeats] = ()
@@ -201,11 +205,15 @@ class Answer:
     joint_hi: float | None
     verdict: str
     joint_verdict: str
+    read_at: float | None = None
+    """Compute up to which the variant and the reference are read, if that is less than the comparison's: then the
+    answer stands by itself and has no place in a ranking."""
 
     @classmethod
-    def of(cls, question: Question, found: JointInterval | None) -> "Answer":
-        """Build the answer from an interval."""
+    def of(cls, question: Question, found: JointInterval | None, *, read_at: float | None = None) -> "Answer":
+        """Build the answer from an interval; `read_at` counts for a question whose number depends on it."""
         return cls(
+            read_at=read_at if question.is_up_to_a_compute else None,
             question=question,
             estimate=found.estimate if found and found.is_shown else None,
             lo=found and found.lo,
@@ -232,8 +240,25 @@ class Answer:
 
     @property
     def cell(self) -> str:
-        """The estimate with its interval: `-0.049 [-0.071, -0.027]`; empty without a number."""
-        return interval_text(self.estimate, self.lo, self.hi, self.question.form)
+        """The estimate with its interval, `-0.049 [-0.071, -0.027]`, and its compute if that is another than that of
+        the comparison, `... at 422`; empty without a number."""
+        number = interval_text(self.estimate, self.lo, self.hi, self.question.form)
+        return f"{number}{self.at_said}" if number else ""
+
+    @property
+    def at_said(self) -> str:
+        """` at 422` if the answer is read at another compute than the comparison's."""
+        return "" if self.read_at is None else f" at {compute_text(self.read_at)}"
+
+    @property
+    def unsigned(self) -> str:
+        """The estimate with its interval, without a plus: `0.049 [0.027, 0.071]`."""
+        return interval_text(self.estimate, self.lo, self.hi, ".3f")
+
+    @property
+    def verdict_said(self) -> str:
+        """The verdict, with the compute if that is another than that of the comparison: `level up at 422`."""
+        return f"{self.verdict}{self.at_said}"
 
     def __repr__(self) -> str:
         return f"<{self.question.name.capitalize()}: {f'{self.verdict} {self.cell}'.strip()}>"
@@ -245,8 +270,8 @@ class Answer:
 
     @property
     def is_held(self) -> bool:
-        """True if the variant differs by the joint interval too."""
-        return self.differs and self.verdict == self.joint_verdict
+        """True if the variant differs by the joint interval too, at the compute of all others."""
+        return self.differs and self.verdict == self.joint_verdict and self.read_at is None
 
     def to_json(self) -> dict[str, Any]:
         """Plain data for JSON, under the keys of the question."""

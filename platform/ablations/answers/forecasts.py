@@ -24,7 +24,7 @@ from ablations.answers.run_to_run import RunToRun
 from ablations.answers.student import interval_of, quantile
 from ablations.fit.averaging import averaged_draws, model_error_share
 from ablations.fit.result import Fit
-from ablations.text import compute_text
+from ablations.text import or_dots
 
 FURTHEST = 100.0
 """Limit of every search, as a multiple of the largest fitted compute."""
@@ -260,16 +260,13 @@ def _finite_interval(central: np.ndarray, drawn: np.ndarray) -> Interval | None:
     return found if np.isfinite(found.hi or 0.0) else replace(found, hi=None)
 
 
-def or_dots(compute: float | None) -> str:
-    """The compute as text; `…` if there is none."""
-    return "…" if compute is None else compute_text(compute)
-
-
 def no_forecast(fit: Fit) -> str:
     """The reason why a fit gives no forecast; empty if it gives one."""
     end = or_dots(fit.window[1])
     if fit.verdict == "collapsed":
         return f"the pass rate fell for good after compute {end}; the part before gives no forecast"
+    if fit.verdict == "fell":
+        return f"the pass rate fell up to compute {end}, so the variant has no forecast"
     if not fit.rises:
         return f"{fit.verdict} up to compute {end}: a flat line fits as well, so the variant has no forecast"
     return ""

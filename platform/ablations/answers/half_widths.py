@@ -136,13 +136,13 @@ def compute_sight(runs: SimulatedRuns, sizes: Sizes) -> Sight:
     errors = 2 * CommonSpread.of(sides).sd ** 2
     tau = _ln_compute_sd(runs, target)
     variance = (2 * tau**2 + errors) / sizes.num_seeds
-    return sight_of(variance, sizes.freedom(runs.known.others.of("target")))
+    return sight_of(variance, sizes.freedom(runs.known.others.of("compute")))
 
 
 def _ln_compute_sd(runs: SimulatedRuns, target: float) -> float:
     """Run-to-run sd of ln compute; if unknown, from the sd of A: d ln C / dA = 1 / (B (A - R)) at R."""
-    if runs.known.spread.target is not None:
-        return runs.known.spread.target
+    if runs.known.spread.compute is not None:
+        return runs.known.spread.compute
     steepness = float(np.mean([fit.B * (fit.eq1_A - target) for fit in runs.reference]))
     return runs.known.spread.ceiling / steepness
 

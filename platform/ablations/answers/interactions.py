@@ -78,13 +78,15 @@ def interactions(
     reference: str,
     alone: Mapping[str, Mapping[str, Answer]],
     spreads: Mapping[str, RunToRun],
+    compute: float | None = None,
 ) -> list[Interaction]:
     """Interactions of every pair of changes trained together, each alone, and neither; `alone` has the answers of each
     variant.
 
-    Joint intervals hold for all pairs at once.
+    Joint intervals hold for all pairs at once. `compute` is that of the comparison, to which the runs of all of `fits`
+    have come; by default it is found from them.
     """
-    found = [(both, *parts) for both in fits if (parts := parts_of(both, fits)) is not None]
+    found = [(both, *parts) for both in fits if (parts := parts_of(both, fits)) is not None and reference in fits]
     return [
         Interaction(
             first=first,
@@ -94,6 +96,7 @@ def interactions(
                 [(1.0, fits[both]), (-1.0, fits[first]), (-1.0, fits[second]), (1.0, fits[reference])],
                 spreads,
                 comparisons=len(found),
+                compute=compute,
             ),
             sizes={
                 one.name: sum(one.scaled(alone[name][one.name].estimate) or 0.0 for name in (both, first, second))

@@ -31,11 +31,11 @@ PAPER_AUTOCORRELATION = 0.4
 
 @dataclass(frozen=True, kw_only=True)
 class RunSpread:
-    """The run-to-run spread without errors of readings: RunSpread(level=0.0096, ceiling=0.0096, target=0.08)."""
+    """The run-to-run spread without errors of readings: RunSpread(level=0.0096, ceiling=0.0096, compute=0.08)."""
 
     level: float
     ceiling: float
-    target: float | None
+    compute: float | None
     """Run-to-run sd of ln compute to a target; None if it follows from the ceiling's sd and the law."""
     freedom: int
     """Degrees of freedom of the level's spread, from seeds of earlier runs; 0 if all three spreads are assumed or
@@ -43,14 +43,14 @@ class RunSpread:
 
     @classmethod
     def of(cls, spreads: Mapping[str, RunToRun]) -> "RunSpread":
-        """The spread left between runs once the effect of a shared start cancels. If no ceiling or target has a second
+        """The spread left between runs once the effect of a shared start cancels. If no ceiling or compute has a second
         seed, the spread of the levels is used.
         """
-        level, ceiling, target = (spreads[name] for name in ("level", "ceiling", "target"))
+        level, ceiling, compute = (spreads[name] for name in ("level", "ceiling", "compute"))
         return cls(
             level=level.paired_tau,
             ceiling=(ceiling if ceiling.is_known else level).paired_tau,
-            target=target.paired_tau if target.is_known else None,
+            compute=compute.paired_tau if compute.is_known else None,
             freedom=level.freedom,
         )
 
@@ -88,7 +88,7 @@ class KnownScale:
 
     def stated(self, sd: float) -> "KnownScale":
         """A copy with the given run-to-run standard deviation."""
-        return replace(self, spread=RunSpread(level=sd, ceiling=sd, target=None, freedom=0), is_stated=True)
+        return replace(self, spread=RunSpread(level=sd, ceiling=sd, compute=None, freedom=0), is_stated=True)
 
     def to_json(self) -> dict[str, Any]:
         """Plain data for JSON: "source" is "earlier runs" or "assumed"."""
@@ -98,7 +98,7 @@ class KnownScale:
             "run_to_run": {
                 "level": self.spread.level,
                 "ceiling": self.spread.ceiling,
-                "target": self.spread.target,
+                "compute": self.spread.compute,
                 "degrees_of_freedom": self.spread.freedom,
                 "source": "stated" if self.is_stated else "earlier runs" if self.spread.freedom else "assumed",
             },
@@ -131,5 +131,5 @@ def assumed(*, unit_gpu_hours: float, prompts: int) -> KnownScale:
         autocorrelation=PAPER_AUTOCORRELATION,
         prompts=prompts,
         sampling_share=1.0,
-        spread=RunSpread(level=ASSUMED_SD, ceiling=ASSUMED_SD, target=None, freedom=0),
+        spread=RunSpread(level=ASSUMED_SD, ceiling=ASSUMED_SD, compute=None, freedom=0),
     )

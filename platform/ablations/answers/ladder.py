@@ -118,9 +118,11 @@ class Ladder:
 def rung_of(scale: str, x: float, answer: Answer, freedom: float) -> Rung | None:
     """The rung of an answer, whose 95 % interval is read as Student's with these degrees of freedom.
 
-    None for an answer without an interval.
+    None for an answer without an interval, and for one that is read at less compute than the others at its scale.
     """
     question = answer.question
+    if answer.read_at is not None:
+        return None
     lo, hi = question.scaled(answer.lo), question.scaled(answer.hi)
     if lo is None or hi is None or freedom <= 0 or not math.isfinite(hi - lo):
         return None

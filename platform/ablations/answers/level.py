@@ -1,15 +1,16 @@
 """The level at equal compute: the pass rate of runs that have spent the same, without a fitted law.
 
-The level is the mean pass rate over the last third of the compute that all runs of a comparison have spent, with
-readings joined by straight lines. No law enters, so the level holds even if eq. 1 does not, and it is known far better
-than a ceiling.
+The level is the mean pass rate over the last third of the compute at which runs are compared (`footing`), with readings
+joined by straight lines. No law enters, so the level holds even if eq. 1 does not, and it is known far better than a
+ceiling.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
+from ablations.answers.footing import Footing, footing_of, read_at
 from ablations.answers.repeats import Repeats
 from ablations.fit.curve import Curve
 from ablations.fit.result import Fit
@@ -20,28 +21,52 @@ LAST_SHARE = 1 / 3
 
 @dataclass(frozen=True, kw_only=True)
 class Level:
-    """The level of one run, with the variance of its finite samples: Level(value=0.5931, variance=3.1e-6)."""
+    """The level of one run and its sampling variance: Level(value=0.5931, variance=3.1e-6)."""
 
     value: float
     variance: float
 
 
-def common_compute(fits: Sequence[Fit]) -> float:
-    """The compute that every run has reached, within the fitted window."""
-    return min(min(float(fit.curve.compute[-1]), fit.settings.fit_to) for fit in fits)
+def last_compute(fit: Fit) -> float:
+    """The compute that a run has reached, within the fitted window."""
+    return min(float(fit.curve.compute[-1]), fit.settings.fit_to)
+
+
+def footing_of_fits(fits: Mapping[str, Sequence[Fit]], reference: str | None = None) -> Footing:
+    """The footing of the variants, from their fits; needs at least one fit."""
+    found = footing_of({name: [last_compute(fit) for fit in some] for name, some in fits.items()}, reference)
+    assert found is not None
+    return found
+
+
+def compared_at(fits: Sequence[Fit]) -> float:
+    """The compute at which these runs are compared."""
+    return footing_of_fits({"": fits}).compute
+
+
+def read_at_of(fits: Sequence[Fit], compute: float) -> float:
+    """The compute at which the runs of a variant are read in a comparison at `compute`."""
+    return read_at([last_compute(fit) for fit in fits], compute)
+
+
+def reaching(fits: Sequence[Fit], compute: float) -> list[Fit]:
+    """The runs that have come to this compute."""
+    return [fit for fit in fits if last_compute(fit) >= compute]
 
 
 def levels_of(fits: Sequence[Fit], compute: float) -> Repeats | None:
-    """The level of each run at this compute; None if the readings of any run begin too late.
+    """The level of each run that has come to this compute; None if there is none, or the readings of one begin too
+    late.
 
     All levels have their mean error, so that every seed weighs the same.
     """
-    levels = [level_of(fit.curve, compute) for fit in fits]
+    some = reaching(fits, compute)
+    levels = [level_of(fit.curve, compute) for fit in some]
     known = [level for level in levels if level is not None]
     if not known or None in levels:
         return None
     variance = float(np.mean([level.variance for level in known]))
-    return Repeats.of([level.value for level in known], [variance] * len(known), [fit.curve.start for fit in fits])
+    return Repeats.of([level.value for level in known], [variance] * len(known), [fit.curve.start for fit in some])
 
 
 def level_of(curve: Curve, compute: float) -> Level | None:

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from ablations.answers.answer import Answer, Side, answers_json
-from ablations.answers.questions import QUESTIONS
+from ablations.answers.questions import QUESTIONS, asked_at
 from ablations.answers.run_to_run import RunToRun
 from ablations.fit.result import Fit
 
@@ -47,10 +47,12 @@ def main_effects(
     axes: Mapping[str, Sequence[str]],
     bases: Mapping[str, str],
     spreads: Mapping[str, RunToRun],
+    compute: float | None = None,
 ) -> list[MainEffect]:
     """The effect of every value of every axis against the axis's base; joint intervals hold for all effects at once.
 
     `axes` are the values by axis, in the order of the values of a cell. A value without any pair of cells is left out.
+    `compute` is that of the comparison, to which the runs of all cells have come; by default it is found from them.
     """
     wanted = []
     for place, (axis, values) in enumerate(axes.items()):
@@ -67,7 +69,7 @@ def main_effects(
             value=value,
             against=bases[axis],
             num_pairs=len(pairs),
-            answers=contrast_answers(_sides(pairs, cells), spreads, comparisons=len(wanted)),
+            answers=contrast_answers(_sides(pairs, cells), spreads, comparisons=len(wanted), compute=compute),
         )
         for axis, value, pairs in wanted
     ]
@@ -78,6 +80,11 @@ def _sides(pairs: Sequence[tuple[GridCell, GridCell]], cells: Mapping[GridCell, 
     return [(sign / len(pairs), cells[cell]) for pair in pairs for sign, cell in zip((1, -1), pair, strict=True)]
 
 
-def contrast_answers(sides: Sequence[Side], spreads: Mapping[str, RunToRun], *, comparisons: int) -> dict[str, Answer]:
+def contrast_answers(
+    sides: Sequence[Side], spreads: Mapping[str, RunToRun], *, comparisons: int, compute: float | None = None
+) -> dict[str, Answer]:
     """The answer of a contrast to each question, by name; joint intervals hold for as many `comparisons` at once."""
-    return {one.name: Answer.of(one, one.contrast(sides, spreads[one.spread], comparisons)) for one in QUESTIONS}
+    return {
+        one.name: Answer.of(one, asked_at(one, compute).contrast(sides, spreads[one.name], comparisons))
+        for one in QUESTIONS
+    }

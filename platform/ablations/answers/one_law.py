@@ -35,7 +35,7 @@ def mean_law_weights(weights: Sequence[Mapping[str, float]]) -> dict[str, float]
 @lru_cache(maxsize=4096)
 def ceiling_under(fit: Fit, law: str) -> tuple[float, float]:
     """A of one run under a family, and its variance given the readings; under eq. 1 if the fit rejects the family."""
-    other = next((one for one in fit.alternatives.others if one.family.name == law), None)
+    other = next((one for one in fit.alternatives.others if one.family == law), None)
     if law == SIGMOID.name or other is None:
         return fit.eq1_A, float(fit.draws.A.var())
     ceilings = other.ceilings.clip(max=fit.settings.highest)  # the family without a ceiling ends at the task's

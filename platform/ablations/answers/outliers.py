@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from ablations.answers.level import common_compute, levels_of
+from ablations.answers.level import levels_of, reaching, read_at_of
 from ablations.answers.run_to_run import RunToRun
 from ablations.fit.result import Fit
 
@@ -40,18 +40,20 @@ class Unlike:
 
 
 def unlike_siblings(
-    curves_by_variant: Mapping[str, Sequence[Fit]], baseline: Sequence[Fit], spread: RunToRun
+    curves_by_variant: Mapping[str, Sequence[Fit]], compute: float, spread: RunToRun
 ) -> tuple[Unlike, ...]:
-    """Variants with a collapsed run, and variants that stand out; `spread` is the run-to-run spread of levels."""
-    found = (_unlike(name, fits, baseline, spread) for name, fits in curves_by_variant.items())
+    """Variants with a collapsed run, and variants that stand out at the `compute` of the comparison; `spread` is the
+    run-to-run spread of levels.
+    """
+    found = (_unlike(name, fits, compute, spread) for name, fits in curves_by_variant.items())
     return tuple(one for one in found if one.collapsed or one.ratio)
 
 
-def _unlike(name: str, fits: Sequence[Fit], baseline: Sequence[Fit], spread: RunToRun) -> Unlike:
+def _unlike(name: str, fits: Sequence[Fit], compute: float, spread: RunToRun) -> Unlike:
     collapsed = tuple(fit.curve.name for fit in fits if fit.verdict == "collapsed")
     whole = Unlike(variant=name, num_seeds=len(fits), collapsed=collapsed)
-    compute = common_compute([*fits, *baseline])
-    some = [fit for fit in fits if fit.verdict != "collapsed"]
+    compute = read_at_of(fits, compute)
+    some = [fit for fit in reaching(fits, compute) if fit.verdict != "collapsed"]
     levels = levels_of(some, compute)
     if levels is None or not levels.freedom or not (ratio := spread.stands_out(levels)):
         return whole

@@ -1,5 +1,5 @@
-"""The pass rate of each seed at one compute: its level up to the compute that all runs have reached, its fitted curve
-beyond."""
+"""The pass rate of each seed at one compute: its level up to the compute at which both variants are read, its fitted
+curve beyond."""
 
 from collections.abc import Sequence
 from dataclasses import replace
@@ -9,22 +9,20 @@ import numpy as np
 
 from ablations.answers.answer import Question
 from ablations.answers.differences import starts_of
-from ablations.answers.level import common_compute, levels_of
+from ablations.answers.footing import NEARLY
+from ablations.answers.level import compared_at, levels_of
 from ablations.answers.questions import LEVEL
 from ablations.answers.repeats import Repeats
 from ablations.fit.averaging import averaged_draws, successors
 from ablations.fit.engine.family import SIGMOID
 from ablations.fit.result import Fit
 
-NEARLY = 1.02
-"""Maximum factor between the last common reading and the requested compute at which the reading still counts."""
-
 
 def pass_rate_at(compute: float) -> Question:
     """The question of which variant has the higher pass rate at this compute."""
 
     def numbers(fits: Sequence[Fit], baseline: Sequence[Fit], law: str) -> Repeats | None:
-        reached = common_compute([*fits, *baseline])
+        reached = min(compared_at(some) for some in (fits, baseline) if some)
         if compute > NEARLY * reached:
             return predictions(fits, compute, law or SIGMOID.name)
         return levels_of(fits, min(compute, reached)) or predictions(fits, compute, law or SIGMOID.name)
@@ -43,6 +41,6 @@ def predictions(fits: Sequence[Fit], compute: float, law: str) -> Repeats:
 
 @lru_cache(maxsize=4096)
 def _prediction(fit: Fit, compute: float, law: str) -> tuple[float, float]:
-    rows = next((one.rows for one in successors(fit) if one.family.name == law), None)
+    rows = next((one.rows for one in successors(fit) if one.family == law), None)
     drawn = (fit.predict_draws(compute) if rows is None else averaged_draws(fit, compute)[rows])[:, 0]
     return float(np.median(drawn)), float(drawn.var())

@@ -5,18 +5,22 @@ A new question is a new entry here: every table, figure, file and page reads `Co
 
 import math
 from collections.abc import Sequence
+from dataclasses import replace
+from functools import partial
 
 from ablations.answers.answer import Question
 from ablations.answers.differences import ceiling_difference, ceilings_under, common_target, is_bounded, ln_computes
-from ablations.answers.level import common_compute, levels_of
+from ablations.answers.level import compared_at, levels_of, read_at_of
 from ablations.answers.repeats import Repeats
 from ablations.answers.rise import rise_together
 from ablations.fit.engine.family import SIGMOID
 from ablations.fit.result import Fit
 
 
-def _levels(fits: Sequence[Fit], baseline: Sequence[Fit], law: str) -> Repeats | None:
-    return levels_of(fits, common_compute([*fits, *baseline]))
+def _levels(fits: Sequence[Fit], baseline: Sequence[Fit], law: str, compute: float | None = None) -> Repeats | None:
+    """The levels of seeds at the compute of the comparison, by default that of these runs."""
+    compute = compared_at([*fits, *baseline]) if compute is None else compute
+    return levels_of(fits, read_at_of(fits, compute))
 
 
 def _ceilings(fits: Sequence[Fit], baseline: Sequence[Fit], law: str) -> Repeats | None:
@@ -31,9 +35,11 @@ def _ln_computes(fits: Sequence[Fit], baseline: Sequence[Fit], law: str) -> Repe
     return None if target is None else ln_computes(fits, target)
 
 
-def _every_level(variants: Sequence[Sequence[Fit]], law: str) -> list[Repeats] | None:
-    compute = common_compute([fit for fits in variants for fit in fits])
-    found = [levels for fits in variants if (levels := levels_of(fits, compute))]
+def _every_level(variants: Sequence[Sequence[Fit]], law: str, compute: float | None = None) -> list[Repeats] | None:
+    """The levels of several variants, at the compute at which the first to end is read."""
+    at = compared_at([fit for fits in variants for fit in fits]) if compute is None else compute
+    at = min(read_at_of(fits, at) for fits in variants)
+    found = [levels for fits in variants if (levels := levels_of(fits, at))]
     return found if len(found) == len(variants) else None
 
 
@@ -51,12 +57,10 @@ def _every_ln_compute(variants: Sequence[Sequence[Fit]], law: str) -> list[Repea
 
 LEVEL = Question(
     name="level",
-    key="delta_level",
-    verdict_key="level_difference",
-    spread="level",
     higher="level up",
     lower="level down",
     widest=0.025,
+    is_up_to_a_compute=True,
     repeats=_levels,
     on_one_footing=_every_level,
     form="+z.3f",
@@ -75,9 +79,6 @@ LEVEL = Question(
 )
 CEILING = Question(
     name="ceiling",
-    key="delta_A",
-    verdict_key="difference",
-    spread="ceiling",
     higher="ceiling up",
     lower="ceiling down",
     widest=0.04,
@@ -99,13 +100,11 @@ CEILING = Question(
 )
 COMPUTE = Question(
     name="compute",
-    key="compute_ratio",
-    verdict_key="efficiency",
-    spread="target",
     higher="more compute",
     lower="less compute",
     lower_is_better=True,
     is_ratio=True,
+    is_up_to_a_compute=True,
     widest=math.log(1.5) / 2,
     repeats=_ln_computes,
     on_one_footing=_every_ln_compute,
@@ -125,3 +124,12 @@ COMPUTE = Question(
 )
 QUESTIONS = (LEVEL, CEILING, COMPUTE)
 BY_NAME = {question.name: question for question in QUESTIONS}
+
+
+def asked_at(question: Question, compute: float | None) -> Question:
+    """The question as a comparison at this compute measures it; by default at that of the runs that it is given."""
+    if question is not LEVEL or compute is None:
+        return question
+    return replace(
+        LEVEL, repeats=partial(_levels, compute=compute), on_one_footing=partial(_every_level, compute=compute)
+    )

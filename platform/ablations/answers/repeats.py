@@ -70,7 +70,7 @@ class Weighed(NamedTuple):
 class OtherSweeps:
     """Repeated runs of other sweeps of the scale, one entry per recipe; empty if there are none.
 
-    OtherSweeps(says={"level": (Repeats(...),), "target": (Repeats(...),)}, sweeps=("pilot",))
+    OtherSweeps(says={"level": (Repeats(...),), "compute": (Repeats(...),)}, sweeps=("pilot",))
     """
 
     says: Mapping[str, tuple[Repeats, ...]] = field(default_factory=dict)

@@ -12,15 +12,19 @@ from ablations.fit.result import Fit
 
 
 def rise_together(fits: Sequence[Fit]) -> bool:
-    """True if no seed is flat, and curves explain the readings of all seeds better than flat lines do."""
-    return all(fit.verdict != "no rise" for fit in fits) and rises_beyond_chance([fit.rise_deviance for fit in fits])
+    """True if no seed is flat or fell, and curves explain the readings of all seeds better than flat lines do."""
+    return all(fit.verdict not in ("fell", "no rise") for fit in fits) and rises_beyond_chance(
+        [fit.rise_deviance for fit in fits]
+    )
 
 
 def verdict_together(fits: Sequence[Fit], ceiling_lo: float, ceiling_hi: float | None) -> Verdict:
-    """The verdict on all seeds: the collapse or flat curve of any seed, else the verdict on their mean ceiling."""
+    """The verdict on all seeds: the gravest of a collapse, a fall and a flat curve, else that on their mean ceiling."""
     verdicts = {fit.verdict for fit in fits}
-    if "collapsed" in verdicts:
-        return "collapsed"
+    gravest: tuple[Verdict, ...] = ("collapsed", "fell", "no rise")
+    for verdict in gravest:
+        if verdict in verdicts:
+            return verdict
     if not rise_together(fits):
-        return "no rise" if "no rise" in verdicts else "too noisy to tell"
+        return "too noisy to tell"
     return verdict_on_interval(ceiling_lo, ceiling_hi)

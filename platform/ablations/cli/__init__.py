@@ -12,7 +12,6 @@ plan.py      plan: the memory of each device of a cluster
 jobs.py      cancel, retry
 follow.py    status, logs
 read.py      fit, compare, report; shown_comparison.py: what compare prints
-other_trainers.py runs of other trainers for compare
 forecast.py  forecast
 ladder.py    ladder: the same study at several scales
 design.py    design, and its part of a dry run
@@ -25,11 +24,12 @@ doctor.py    doctor; diagnose.py: what it says of a run
 audit.py     audit: kept answers judged a second time
 mcp_tools.py the tools of mcp: the commands with --json, and sweeps that go on without it
 findings.py  what check and doctor find, on a terminal and for scripts
-reference.py every command as Markdown: docs/commands.md
+reference.py every command as Markdown, for the site
 """
 
 import os
 import sys
+from contextlib import suppress
 from dataclasses import asdict
 from typing import Annotated, Any, NoReturn
 
@@ -59,6 +59,7 @@ from ablations.cli.output import SCHEMA, has_printed_json, print_json
 from ablations.errors import AblationsError, FileError
 from ablations.terminal.encoding import replace_what_cannot_be_printed
 from ablations.terminal.screen import Screen
+from scalerl.credentials import without_secrets
 from scalerl.errors import ScaleRLError
 
 
@@ -92,6 +93,7 @@ COMMANDS = {
         follow.logs,
         read.fit,
         read.compare,
+        read.paper,
         read.report,
         forecast.forecast,
         ladder.ladder,
@@ -129,6 +131,8 @@ def whole_command(
     """Ablation studies of reinforcement learning for language models: one YAML file in, a verdict out."""
 
 
+INTERRUPTED = 130
+"""What Typer makes of Ctrl-C in some commands."""
 UsageProblem: Any = typer.BadParameter.__base__
 """Typer's error for an unknown option or a missing argument, which it does not export."""
 
@@ -141,7 +145,10 @@ def main() -> None:
     as_json = "--json" in sys.argv
     replace_what_cannot_be_printed(sys.stdout, sys.stderr)
     try:
-        sys.exit(app(standalone_mode=False))  # Typer would print problems of the usage by itself, and only in words
+        code = app(standalone_mode=False)  # Typer would print problems of the usage by itself, and only in words
+        if code == INTERRUPTED:
+            raise KeyboardInterrupt
+        sys.exit(code)
     except (typer.Abort, KeyboardInterrupt):
         fail("interrupted", NOT_FINISHED, AblationsError("interrupted"), as_json=as_json)
     except (AblationsError, ScaleRLError) as error:
@@ -161,10 +168,11 @@ def main() -> None:
 
 def fail(message: str, exit_code: int, error: Exception, *, as_json: bool) -> NoReturn:
     """Print one message, also as JSON unless the result is already printed, and exit."""
-    head = "stopped" if exit_code == NOT_FINISHED else "error"
+    head, message = "stopped" if exit_code == NOT_FINISHED else "error", without_secrets(message)
     Screen(stderr=True).say(f"{head}: {message}", style="red")
     if as_json and not has_printed_json():
-        print_json(error_document(message, exit_code, error))
+        with suppress(BrokenPipeError):
+            print_json(error_document(message, exit_code, error))
     sys.exit(exit_code)
 
 

@@ -10,12 +10,13 @@ from typing import Annotated
 
 import typer
 
-from ablations.cli.findings import STYLES, lines_of, show_counts, show_finding
+from ablations.cli.findings import show_counts, shown_parts
 from ablations.cli.named_sweeps import scales_of
 from ablations.cli.options import JsonOption, SetOption
 from ablations.cli.output import console
 from ablations.errors import AblationsError
 from ablations.files.source import read_yaml
+from ablations.report.documents.checks import lines_of
 from ablations.study.expand import Study, expand
 from ablations.study.fittable import too_few_readings
 from ablations.study.resolve import load_resolved
@@ -23,10 +24,9 @@ from ablations.terminal.progress_bar import SILENT_S
 from ablations.terminal.screen import Screen
 from scalerl.checks.finding import Finding
 from scalerl.recipe import ResolvedRecipe
-from scalerl.recipe.command import AnyRecipe, own_recipes
+from scalerl.recipe.command import AnyRecipe, CommandRecipe, own_recipes
 
 DEFAULT_SCALE = "laptop"
-WIDTH = 120
 SANDBOX = "sandbox"
 """Part of the findings that concerns this machine, not the data or the model."""
 
@@ -47,17 +47,17 @@ def check(
     from scalerl.checks.examine import examine_recipes
 
     studies: dict[str | None, Study] = {}
+    programs: list[Finding] = []
     if is_sweep(recipe):
         studies = {one: expand(Path(recipe), scale=one, sets=set_ or ()) for one in scales_of(Path(recipe), scale)}
         recipes = recipes_of(studies)
+        programs = [one for study in studies.values() if (one := of_program(study.reference.recipe))]
     else:
         recipes = {Path(recipe).stem: load_resolved(recipe, scale or DEFAULT_SCALE, set_ or ())}
-    out, found = console(stderr=as_json), []
+    out = console(stderr=as_json)
     with saying_after(SILENT_S, out) as say:
-        for one in chain(examine_recipes(recipes, quick=quick, say=say), *map(problems_of_budget, studies.values())):
-            if not as_json:
-                show_finding(out, one, after=found[-1] if found else None, width=WIDTH, num_recipes=len(recipes))
-            found.append(one)
+        checks = examine_recipes(recipes, quick=quick, say=say), *map(problems_of_budget, studies.values())
+        found = shown_parts(out, chain(programs, *checks), as_json, len(recipes))
     show_counts(out, found, as_json)
 
 
@@ -92,6 +92,13 @@ def problems_of_budget(study: Study) -> Iterator[Finding]:
             )
 
 
+def of_program(recipe: AnyRecipe, *, trains_here: bool = True) -> Finding | None:
+    """The packages that the program of a study lacks; None for the platform's own trainer."""
+    from ablations.study.needed_packages import examine_packages
+
+    return examine_packages(recipe, trains_here=trains_here) if isinstance(recipe, CommandRecipe) else None
+
+
 def is_sweep(file: str) -> bool:
     """True if a path names a sweep file, recognised by its key `reference`."""
     path = Path(file)
@@ -107,12 +114,14 @@ def refuse_early(recipes: Mapping[str, AnyRecipe], out: Screen, *, trains_here: 
 
     with saying_after(SILENT_S, out) as say:
         found = [one for one in examine_recipes(own_recipes(recipes), quick=True, say=say) if one.level != "ok"]
+    # All variants run one program.
+    found += [one for recipe in list(recipes.values())[:1] if (one := of_program(recipe, trains_here=trains_here))]
     refusing = [one for one in found if one.level == "error" and (trains_here or one.part != SANDBOX)]
     warned = [one for one in found if one not in refusing]
     refused = [line for one in refusing for line in lines_of(one, len(recipes))]
     for one in warned:
         text = "\n  ".join(lines_of(one, len(recipes), most_faults=0))
-        out.say(f"warning: {text}", style=STYLES["warning"])
+        out.say(f"warning: {text}", style="yellow")
     if warned:
         out.say("To list every affected row, run `platform check`.")
     if refused:

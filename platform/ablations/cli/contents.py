@@ -12,18 +12,20 @@ import yaml
 
 from ablations.cli.named_sweeps import find_sweep, known_variant
 from ablations.cli.options import HomeOption, JsonOption, SetOption, refuse_idle, started_sweeps, variants_of_sweep
-from ablations.cli.output import ask, console, print_json, say_pages, tell
+from ablations.cli.output import ask, console, print_json, print_rows, say_pages, tell
 from ablations.errors import AblationsError, FileError
 from ablations.files.lookup import FileKind, files_of
 from ablations.home.home import Home, find_home
+from ablations.home.source import source_of
 from ablations.home.started_sweep import StartedSweep, read_sweep
+from ablations.report.writers.terminal import print_document
 from ablations.running.delete import remove_sweep, what_goes
 from ablations.status.sweeps import sweep_lines, sweeps_table
 from ablations.study.recipe_differences import recipe_differences
 from ablations.study.resolve import checked_recipe, checked_scale, load_resolved, read_settings
-from ablations.terminal.listing import Column, Listing
 from ablations.terminal.short_names import legend
-from ablations.text import counted
+from ablations.text import counted, settings_json
+from scalerl.credentials import values_without_secrets
 from scalerl.errors import CannotResume
 from scalerl.frozen import Frozen
 from scalerl.recipe.command import AnyRecipe
@@ -50,7 +52,7 @@ def list(
         print_json([asdict(line) for line in lines])
     elif lines:
         out = console()
-        out.print(sweeps_table(lines, now=time.time()))
+        print_document([sweeps_table(lines, now=time.time())], out)
         for line in lines:
             if line.problem:
                 out.say(line.problem, style="red")
@@ -87,7 +89,7 @@ def show(
     if variant is not None:
         show_settings(variant_recipe(started, variant), as_json)
     elif as_json:
-        print_json(asdict(started.plan))
+        print_json(settings_json(asdict(started.plan)))
     else:
         show_variants(started)
 
@@ -109,14 +111,11 @@ def show_file(kind: FileKind, path: Path, as_json: bool) -> None:
 
 def list_files(kind: FileKind, as_json: bool) -> None:
     """Print every recipe or scale with the first comment of its file."""
-    said = {name: _first_comment(path) for name, path in files_of(kind).items()}
+    rows = [{kind: name, "says": _first_comment(path)} for name, path in files_of(kind).items()]
     if as_json:
-        print_json([{kind: name, "says": text} for name, text in said.items()])
-        return
-    table = Listing(columns=(Column(heading=kind), Column(heading="says", kind="prose")))
-    for name, text in said.items():
-        table.add(name, text)
-    console().print(table)
+        print_json(rows)
+    else:
+        print_rows(rows, kinds={"says": "prose"})
 
 
 def _first_comment(path: Path) -> str:
@@ -135,17 +134,22 @@ def show_variants(sweep: StartedSweep) -> None:
     scale = f"scale {plan.scale}, " if plan.scale else ""
     said = [plan.doc, f"{scale}{plan.hours_text(plan.budget_gpu_hours)} for each run", plan.command]
     out.print("\n".join(filter(None, said)), soft_wrap=True, highlight=False, markup=False)
-    seeds, changes = Column(heading="seeds", kind="words"), Column(heading="changes", kind="prose")
-    table = Listing(columns=(Column(heading="variant"), seeds, changes), notes=legend(plan.axes))
-    for one in plan.variants:
-        table.add(one.name, ", ".join(str(run.seed) for run in one.runs), one.changes or "the reference")
-    out.print("", table, sep="\n")
+    rows = [
+        {
+            "variant": one.name,
+            "seeds": ", ".join(str(run.seed) for run in one.runs),
+            "changes": "the reference" if one.name == plan.reference else one.changes,
+        }
+        for one in plan.variants
+    ]
+    out.print()
+    print_rows(rows, kinds={"seeds": "words", "changes": "prose"}, notes=(*legend(plan.axes),))
 
 
 def show_settings(model: Frozen, as_json: bool) -> None:
-    settings = model.model_dump(mode="json")
+    settings = values_without_secrets(model.model_dump(mode="json"))
     if as_json:
-        print_json(settings)
+        print_json(settings_json(settings))
     else:
         tell(yaml.safe_dump(settings, sort_keys=False, default_flow_style=None, width=120), end="")
 
@@ -160,6 +164,8 @@ def recipe_of_run(home: Home, run_id: str) -> AnyRecipe:
     folder = home.run(run_id)
     if not folder.path.exists():
         raise AblationsError(f"no run {run_id} in {home.path}; the run has not started, or was deleted")
+    if (source := source_of(folder)) is not None:
+        raise AblationsError(f"run {run_id} was imported from {source.place}, so its recipe is unknown")
     try:
         return folder.read_recipe()[0]
     except CannotResume as error:
@@ -194,18 +200,13 @@ def diff(
 
     found = recipe_differences(named(left), named(right))
     if as_json:
-        print_json([asdict(one) for one in found])
+        print_json([settings_json(asdict(one)) for one in found])
         return
     if not found:
         tell(f"{left} and {right} have the same settings.")
         return
-
-    table = Listing(
-        columns=(Column(heading="setting"), *(Column(heading=name, kind="words") for name in (left, right)))
-    )
-    for one in found:
-        table.add(one.path, one.left, one.right)
-    console().print(table)
+    rows = [{"setting": one.path, left: one.left, right: one.right} for one in found]
+    print_rows(rows, kinds={left: "words", right: "words"})
 
 
 def sweep_with(home: Home, variant: str) -> str | None:

@@ -2,12 +2,12 @@
 
 import math
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Literal
+from typing import Annotated, Literal
 
 import typer
 
 from ablations.cli.budget import budget_of, read_budget
-from ablations.cli.named_sweeps import is_curve_file, scales_of
+from ablations.cli.named_sweeps import find_sweep, scales_of
 from ablations.cli.options import (
     BudgetOption,
     HomeOption,
@@ -20,24 +20,21 @@ from ablations.cli.options import (
 from ablations.cli.output import console, print_json, warn
 from ablations.errors import AblationsError, FileError
 from ablations.findings.design_options import Blueprint, design_command
-from ablations.fit.options import FitSettings
-from ablations.home.home import find_home
-from ablations.home.started_sweep import StartedSweep, plans_of
+from ablations.fit.table_file import is_curve_file
+from ablations.home.home import Home, find_home
+from ablations.home.started_sweep import StartedSweep, plans_of, read_sweep
 from ablations.study.expand import Study, expand
 from ablations.study.fittable import too_few_readings
-from ablations.terminal.listing import Column, Listing
 from ablations.terminal.progress_bar import progress_bar
 from ablations.terminal.screen import Screen
-from ablations.text import at_scale, compute_text
-
-if TYPE_CHECKING:
-    from ablations.findings.cheapest_design import Prospect
 
 QuestionName = Literal["level", "ceiling", "compute"]
 
 
 def design(
-    file: Annotated[Path, typer.Argument(help="Sweep file, for example sweeps/loo.yaml, or a CSV file of curves.")],
+    file: Annotated[
+        Path, typer.Argument(help="Sweep file, for example sweeps/loo.yaml, or the name of an imported sweep.")
+    ],
     detect: Annotated[
         float | None,
         typer.Option(help="Find the cheapest design for this difference: in pass rate, or for compute a ratio (1.2)."),
@@ -62,13 +59,14 @@ def design(
 ) -> None:
     """Show the smallest differences that a study could detect with 80 % power, by design, before it is run."""
     from ablations.findings.study_design import foresee
-    from ablations.report.words.comparison import unkept_note
-    from ablations.report.words.design import answer, notes, own_sentence, pair_sentences
+    from ablations.report.documents.comparison_words import unkept_note
+    from ablations.report.documents.design import design_document
+    from ablations.report.writers.terminal import print_document
 
-    if is_curve_file(file.name):
+    if is_curve_file(file.name) or is_imported_sweep(find_home(home), str(file)):
         given = {"--detect": detect, "--noise": noise, "--seeds": seeds, "--scale": scale, "--budget": budget}
-        refuse_idle("a CSV file", given | {"--set": set_ and set_[0]})
-        show_curve_designs(file, reference, as_json=as_json)
+        refuse_idle("imported runs", given | {"--set": set_ and set_[0]})
+        show_curve_designs(find_sweep(home, str(file)), reference, as_json=as_json)
         return
     refuse_idle("a sweep file", {"--reference": reference})
     if noise is not None and not (math.isfinite(noise) and 0 < noise < 1):
@@ -92,33 +90,26 @@ def design(
             cheapest = found and found.to_json(prospect.blueprint.unit)
             print_json(prospect.to_json() | {"question": question, "detect": detect, "cheapest": cheapest})
             return
-        out = console()
-        out.print(design_table(prospect))
-        said = [] if wanted is None else [answer(prospect, question, wanted)]
-        for text in (*notes(prospect), own_sentence(prospect), *pair_sentences(prospect), *filter(None, said)):
-            out.say(text)
+        print_document(design_document(prospect, question, wanted), console())
 
 
-def show_curve_designs(file: Path, reference: str | None, *, as_json: bool) -> None:
+def is_imported_sweep(home: Home, name: str) -> bool:
+    return name in home.sweep_names() and read_sweep(home, name).plan.imported
+
+
+def show_curve_designs(sweep: StartedSweep, reference: str | None, *, as_json: bool) -> None:
     from ablations.findings.curve_design import foresee_curves
-    from ablations.findings.other_trainers import compare_elsewhere, study_of_file
-    from ablations.report.words.design import curve_notes, seen_text
+    from ablations.findings.results import read_results
+    from ablations.findings.several_sweeps import with_baseline
+    from ablations.report.documents.design import curve_design_document
+    from ablations.report.writers.terminal import print_document
 
-    results = compare_elsewhere(study_of_file(file), reference, FitSettings())
+    results = read_results(sweep if reference is None else with_baseline(sweep, reference))
     designs = foresee_curves(results)
     if as_json:
         print_json({"sweep": results.title, "designs": [one.to_json() for one in designs]})
         return
-    headings = ("seeds", "budget", "cost", "level", "ceiling", "compute")
-    title = f"{results.title}: smallest detectable difference, by design"
-    table = Listing(columns=[Column(heading=heading, kind="number") for heading in headings], title=title)
-    for one in designs:
-        seen = (seen_text(question, sight) for question, sight in one.sights.items())
-        table.add(str(one.seeds), compute_text(one.budget), compute_text(one.cost), *seen)
-    out = console()
-    out.print(table)
-    for text in curve_notes(results):
-        out.say(text)
+    print_document(curve_design_document(results, designs), console())
 
 
 def check_wanted(question: QuestionName, detect: float) -> float:
@@ -130,23 +121,6 @@ def check_wanted(question: QuestionName, detect: float) -> float:
     if not 0 < detect < 1:
         raise AblationsError(f"--detect: found {detect:g}; a difference in pass rate must be between 0 and 1")
     return detect
-
-
-def design_table(prospect: "Prospect") -> Listing:
-    """One line per design, the cheapest to train first."""
-    from ablations.report.words.design import TIME, TO_TRAIN, design_row
-
-    study = prospect.blueprint.study
-    title = f"{study.sweep.name}{at_scale(study.scale)}: smallest detectable difference, by design"
-    hidden = set() if prospect.known.speed else {TIME}
-    hidden |= set() if any(one.costs.left != one.costs.whole for one in prospect.designs) else {TO_TRAIN}
-    shown = [heading for heading in design_row(prospect, prospect.own) if heading not in hidden]
-    columns = [Column(heading=heading, kind="number" if heading else "name") for heading in shown]
-    table = Listing(columns=columns, title=title)
-    for one in prospect.by_cost:
-        cells = design_row(prospect, one)
-        table.add(*(cells[heading] for heading in shown), style="bold" if one is prospect.own else "")
-    return table
 
 
 def show_design(study: Study, sweep: StartedSweep) -> None:

@@ -1,31 +1,31 @@
 """Output of `platform doctor RUN`: the reasons why runs went wrong."""
 
-from collections.abc import Iterable
+import gc
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 from ablations.answers.outliers import Unlike
 from ablations.cli.follow import find_run
 from ablations.cli.output import console, print_json
-from ablations.diagnosis.diagnose import Diagnosis, diagnose, finding_text
+from ablations.diagnosis.diagnose import Diagnosis, diagnose
 from ablations.diagnosis.history import History, history_of_run
-from ablations.diagnosis.logged_history import history_of_log
 from ablations.errors import AblationsError
 from ablations.findings.results import read_results
 from ablations.home.home import Home
 from ablations.home.started_sweep import read_sweep
-from ablations.text import counted
-
-MOST_FINDINGS = 3
-"""Findings about one run that are printed; `--json` has all."""
+from ablations.report.documents.diagnosis import diagnoses_document
+from ablations.report.writers.terminal import print_document
 
 
-def diagnose_all(home: Home, target: str, *, seed: int | None, trainer: str | None, as_json: bool) -> None:
-    """Print the problems of a run, of every run of a sweep, or of the run in a log."""
-    unlike = unlike_in(home, target) if trainer is None else {}
+def diagnose_all(home: Home, target: str, *, seed: int | None, as_json: bool) -> None:
+    """Print the problems of a run, or of every run of a sweep."""
+    unlike = unlike_in(home, target)
     found = []
-    for history in histories(home, target, seed, trainer):
-        among_siblings = [unlike_finding(unlike[history.name], history)] if history.name in unlike else []
-        found.append((history, diagnose(history) + among_siblings))
+    with uncollected():
+        for history in histories(home, target, seed):
+            among_siblings = [unlike_finding(unlike[history.name], history)] if history.name in unlike else []
+            found.append((history, diagnose(history) + among_siblings))
     if as_json:
         runs = [
             {"run": history.name, "findings": [one.to_json() for one in all_of], "unjudged": history.unjudged}
@@ -33,14 +33,19 @@ def diagnose_all(home: Home, target: str, *, seed: int | None, trainer: str | No
         ]
         print_json({"runs": runs})
         return
-    for history, all_of in found:
-        lines = [f"  {number}. {finding_text(one)}" for number, one in enumerate(all_of[:MOST_FINDINGS], start=1)]
-        if more := all_of[MOST_FINDINGS:]:
-            lines.append(f"  Also: {', '.join(one.rule for one in more)}. `--json` has all of it.")
-        said = history.unjudged or ("" if lines else "nothing found")
-        head = f"{history.name}, {counted(len(history.steps), 'step')}: {said}".rstrip()
-        for line in (head, *lines):
-            console().print(line, markup=False, highlight=False)
+    print_document(diagnoses_document(found), console())
+
+
+@contextmanager
+def uncollected() -> Iterator[None]:
+    """No garbage collection: each would walk through all rows of a long log, and they form no cycles."""
+    was_on = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if was_on:
+            gc.enable()
 
 
 def unlike_in(home: Home, target: str) -> dict[str, Unlike]:
@@ -66,12 +71,13 @@ def unlike_finding(one: Unlike, history: History) -> Diagnosis:
     )
 
 
-def histories(home: Home, target: str, seed: int | None, trainer: str | None) -> Iterable[History]:
-    """The histories of the log, sweep or run that the user named; a run by its id, its first digits or its variant."""
-    if trainer is not None:
-        return [history_of_log(Path(target), trainer)]
-    if Path(target).suffix and Path(target).exists():
-        raise AblationsError(f"{target} is a file; pass the trainer that wrote it, for example --log trl")
+def histories(home: Home, target: str, seed: int | None) -> Iterable[History]:
+    """The histories of the sweep or run that the user named; a run by its id, its first digits or its variant."""
+    if target not in home.sweep_names() and Path(target).suffix and Path(target).exists():
+        raise AblationsError(
+            f"{target} is a file; import it, for example with `platform import {target} --log trl --gpus 8`, and name "
+            "the sweep that it becomes"
+        )
     if target in home.sweep_names():
         plan = read_sweep(home, target).plan
         runs = [(one.name, run) for one in plan.variants for run in one.runs if seed in (None, run.seed)]

@@ -10,28 +10,25 @@ from rich.console import Console
 from rich.markup import escape
 
 from ablations.cli.exit_codes import NOT_FINISHED
-from ablations.cli.findings import show_counts, show_finding
+from ablations.cli.findings import show_counts, shown_parts
 from ablations.cli.options import HomeOption, JsonOption, TrackingOption
 from ablations.cli.output import console
 from ablations.errors import AblationsError, Place
 from ablations.files.lookup import find_file
 from ablations.home.home import find_home
 from ablations.signals import handled
-from ablations.tracking.ledger import default_tracking_uri
-
-DOCTOR_WIDTH = 100
+from ablations.tracking.sync_note import default_tracking_uri
 
 
 def doctor(
     target: Annotated[
         str | None,
         typer.Argument(
-            metavar="[RUN | SWEEP | LOG]",
-            help="Run id, variant, sweep or log to diagnose. Default: examine the machine.",
+            metavar="[RUN | SWEEP]",
+            help="Run id, variant or sweep to diagnose. Default: examine the machine.",
         ),
     ] = None,
-    seed: Annotated[int | None, typer.Option(help="Seed of the runs to diagnose. Default: all of a sweep.")] = None,
-    log: Annotated[str | None, typer.Option(help="Trainer that wrote LOG: trl or verl.")] = None,
+    seed: Annotated[int | None, typer.Option(help="Seed of the runs to diagnose. Default: every seed.")] = None,
     partition: Annotated[
         list[str] | None, typer.Option(help="Partition to examine; may be repeated. Default: the cluster's.")
     ] = None,
@@ -75,10 +72,10 @@ def doctor(
             raise AblationsError(f"{target!r} is diagnosed by its log; omit options about machines")
         from ablations.cli.diagnose import diagnose_all
 
-        diagnose_all(find_home(home), target, seed=seed, trainer=log, as_json=as_json)
+        diagnose_all(find_home(home), target, seed=seed, as_json=as_json)
         return
-    if seed is not None or log is not None:
-        raise AblationsError("--seed and --log belong to a run; name it, as in `platform doctor loo-loss --seed 1`")
+    if seed is not None:
+        raise AblationsError("--seed belongs to a run; name it, as in `platform doctor loo-loss --seed 1`")
     if ray and any((partition, no_job, setup, sbatch, train, study)):
         raise AblationsError("--ray examines a Ray cluster; omit the options about Slurm, --train and --for")
     if no_job and (setup or sbatch):
@@ -87,29 +84,25 @@ def doctor(
         raise AblationsError("--scale belongs to --for STUDY and has no effect without it; omit --scale")
     file = find_file("study", study, named_at=Place(source=f"doctor --for {study}")) if study else None
     place = find_home(home)
-    question = DoctorQuestion(
-        home=place,
-        tracking_uri=absolute(tracking_uri) if tracking_uri else default_tracking_uri(place),
-        partitions=tuple(partition or ()),
-        with_job=not no_job,
-        setup=tuple(setup or ()),
-        sbatch=tuple(sbatch or ()),
-        wait_s=wait_s,
-        trains=train,
-        study=file,
-        scale=scale,
-    )
-    out, findings = console(stderr=as_json), []
+    uri = absolute(tracking_uri) if tracking_uri else default_tracking_uri(place)
+    out = console(stderr=as_json)
     try:
-        with (
-            handled(signal.default_int_handler, signal.SIGTERM, signal.SIGHUP),
-            saying(out) as say,
-            closing(examine_ray(place, question.tracking_uri, say) if ray else examine(question, say)) as lines,
-        ):
-            for finding in lines:
-                if not as_json:
-                    show_finding(out, finding, after=findings[-1] if findings else None, width=DOCTOR_WIDTH)
-                findings.append(finding)
+        with handled(signal.default_int_handler, signal.SIGTERM, signal.SIGHUP), saying(out) as say:
+            question = DoctorQuestion(
+                home=place,
+                tracking_uri=uri,
+                say=say,
+                partitions=tuple(partition or ()),
+                with_job=not no_job,
+                setup=tuple(setup or ()),
+                sbatch=tuple(sbatch or ()),
+                wait_s=wait_s,
+                trains=train,
+                study=file,
+                scale=scale,
+            )
+            with closing(examine_ray(place, uri, say) if ray else examine(question)) as lines:
+                findings = shown_parts(out, lines, as_json)
     except KeyboardInterrupt:
         console(stderr=True).print("Stopped. No probe job is left behind.")
         raise typer.Exit(NOT_FINISHED) from None

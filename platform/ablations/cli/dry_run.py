@@ -7,6 +7,8 @@ from ablations.home.plan import Plan
 from ablations.home.started_sweep import StartedSweep, plans_of
 from ablations.home.state import read_state
 from ablations.pools.placed import refuse_idle_devices, threads_of_node
+from ablations.report.documents.blocks import Column, Table, Text, cells
+from ablations.report.writers.terminal import print_document
 from ablations.running.reconcile import num_missing
 from ablations.search.loop import resume
 from ablations.search.tables import space_table, to_come_text
@@ -18,9 +20,8 @@ from ablations.status.rows import left_to_train
 from ablations.status.time_left import seconds_for, time_left_text
 from ablations.study.expand import Study
 from ablations.study.pairs import balance_text, pair_names
-from ablations.terminal.listing import Column, Listing
 from ablations.terminal.short_names import legend
-from ablations.text import MINUTE_S, at_scale, changes_text, counted, four_digits
+from ablations.text import MINUTE_S, at_scale, changes_text, counted, four_digits, settings_json
 from scalerl.recipe import ResolvedRecipe
 
 
@@ -40,7 +41,7 @@ def show_plan(study: Study, sweep: StartedSweep, as_json: bool) -> None:
                 "variant": row.variant,
                 "seed": row.seed,
                 "id": row.id,
-                "overrides": variants[row.variant].overrides,
+                "overrides": settings_json(variants[row.variant].overrides),
                 "state": row.state.state,
                 "compute_gpu_hours": row.state.compute_gpu_hours,
             }
@@ -59,14 +60,17 @@ def show_plan(study: Study, sweep: StartedSweep, as_json: bool) -> None:
         )
         return
 
-    columns = [Column(heading=name) for name in ("variant", "seed", "run", "state")]
-    table = Listing(columns=[*columns, Column(heading="changes", kind="prose")], notes=legend(plan.axes))
-    for row in rows:
-        table.add(row.variant, str(row.seed), row.id, row.state.state, variants[row.variant].changes or "the reference")
+    names = (Column(heading=name) for name in ("variant", "seed", "run", "state"))
+    columns = (*names, Column(heading="changes", kind="prose"))
+    shown = [
+        cells(row.variant, str(row.seed), row.id, row.state.state, variants[row.variant].changes or "the reference")
+        for row in rows
+    ]
     out = console()
-    out.print(table)
+    print_document([Table(name="runs", columns=columns, rows=tuple(shown), notes=tuple(legend(plan.axes)))], out)
     if search is not None:
-        out.print(space_table(search), to_come_text(search, len(study.sweep.seeds), plan.compute_name), sep="\n")
+        to_come = to_come_text(search, len(study.sweep.seeds), plan.compute_name)
+        print_document([space_table(search), Text(text=to_come)], out)
     rules = f"; {stop_text(plan)}" if plan.stop is not None else ""
     out.say(
         f"{counted(len(rows), 'run')}{at_scale(study.scale)}, {plan.budget_gpu_hours:g} {plan.compute_name} each"

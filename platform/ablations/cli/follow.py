@@ -12,25 +12,22 @@ from rich.console import Console
 from ablations.cli.exit_codes import FAILED, NOT_FINISHED, unfinished_code
 from ablations.cli.named_sweeps import find_sweep_name, find_sweeps, known_variant
 from ablations.cli.options import HomeOption, JsonOption, SweepArgument, refuse_idle
-from ablations.cli.output import console, print_json, tell
+from ablations.cli.output import console, print_json, print_rows, tell
 from ablations.errors import AblationsError
 from ablations.files.tail import tail
 from ablations.home.home import Home, find_home
 from ablations.home.started_sweep import StartedSweep, read_sweep
 from ablations.home.state import RunState, State
+from ablations.report.documents.blocks import Text
+from ablations.report.writers.terminal import print_document
 from ablations.status.failures import group_failures
 from ablations.status.live_table import LiveStatus, clock
 from ablations.status.progress import is_still_going, run_rows, to_json
 from ablations.status.run_logs import attempt_numbers, follow_log, has_run_ended, job_logs, run_state
-from ablations.status.table import MOST_ROWS, status_view, units_table
-from ablations.terminal.listing import Column, Listing
+from ablations.status.table import MOST_ROWS, status_view
+from ablations.status.units_table import NO_UNITS, units_table
 
 WATCH_EVERY_S = 2.0
-ATTEMPT_COLUMNS = (
-    Column(heading="attempt", kind="number"),
-    Column(heading="last written"),
-    Column(heading="ended", kind="prose"),
-)
 
 
 def status(
@@ -76,7 +73,8 @@ def show_status(sweep: StartedSweep, *, all_runs: bool, units: bool, as_json: bo
         bare = [replace(row, state=replace(row.state, warnings=())) for row in rows]  # the remarks have them
         console().print(status_view(plan, bare, failures=failures, remarks=remarks, now=clock(), most_rows=most_rows))
         if units:
-            console().print("", units_table(rows), sep="\n")
+            console().print()
+            print_document([units_table(rows) or Text(text=NO_UNITS)], console())
     return unfinished_code(sweep, rows)
 
 
@@ -172,14 +170,14 @@ def show_attempts(home: Home, run_id: str) -> None:
     numbers = attempt_numbers(folder)
     if not numbers:
         raise AblationsError(f"run {run_id} is {state.state} and has no attempt yet")
-    table = Listing(columns=ATTEMPT_COLUMNS)
+    rows = []
     for number in numbers:
         log = folder.log(number)
         written = datetime.fromtimestamp(log.stat().st_mtime).astimezone()
         is_last = number == numbers[-1] and state.attempt == number
         ended = state_text(state) if is_last else "".join(tail(log, 1))
-        table.add(str(number), f"{written:%Y-%m-%d %H:%M:%S}", ended)
-    console().print(table)
+        rows.append({"attempt": str(number), "last written": f"{written:%Y-%m-%d %H:%M:%S}", "ended": ended})
+    print_rows(rows, kinds={"attempt": "number", "last written": "name", "ended": "prose"})
 
 
 def state_text(state: RunState) -> str:

@@ -6,11 +6,10 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from ablations.cli.named_sweeps import find_sweep, is_curve_file, names_of_file
-from ablations.cli.options import HomeOption, JsonOption, ReferenceOption, further_sweeps, refuse_idle
+from ablations.cli.named_sweeps import find_sweeps, names_of_file
+from ablations.cli.options import HomeOption, JsonOption, ReferenceOption, further_sweeps
 from ablations.cli.output import console, print_json, warn
 from ablations.errors import AblationsError
-from ablations.fit.options import FitSettings
 from ablations.home.home import find_home
 from ablations.home.started_sweep import StartedSweep, read_sweep
 from ablations.terminal.progress_bar import progress_bar
@@ -26,8 +25,8 @@ def ladder(
         list[str],
         typer.Argument(
             metavar="SWEEP",
-            help="The same study at two scales or more: a sweep file with `scales:`, sweeps by name, or one CSV file "
-            "of curves with a column `scale`.",
+            help="The same study at two scales or more: a sweep file with `scales:`, sweeps by name, or an imported "
+            "table of curves with a column `scale`.",
             autocompletion=further_sweeps,
         ),
     ],
@@ -44,18 +43,12 @@ def ladder(
     """Show which differences carry over from one scale to the next, which fade and which flip, and forecast a larger
     scale."""
     from ablations.findings.scale_ladder import scale_ladder
+    from ablations.findings.several_sweeps import with_baseline
 
-    if is_curve_file(sweeps[0]):
-        if len(sweeps) > 1:
-            raise AblationsError(f"a CSV file cannot be combined with sweeps; pass only {sweeps[0]}")
-        from ablations.cli.other_trainers import Elsewhere
-
-        elsewhere = Elsewhere(home=home, reference=reference, settings=FitSettings())
-        found = scale_ladder(elsewhere.scales_of_file(Path(sweeps[0])), at=at)
-    else:
-        refuse_idle("sweeps", {"--reference": reference})
-        names = [one for name in sweeps for one in names_of_file(name) or [name]]
-        found = scale_ladder(results_of([find_sweep(home, name) for name in names]), at=at)
+    started = [one for name in sweeps for one in find_sweeps(home, name)]
+    if reference is not None:
+        started = [with_baseline(one, reference) for one in started]
+    found = scale_ladder(results_of(started), at=at)
     if as_json:
         print_json(found.to_json())
         return
@@ -65,13 +58,10 @@ def ladder(
 
 
 def print_ladder(found: "ScaleLadder", out: Screen) -> None:
-    from ablations.report.ladder import ladder_sentences, ladder_tables
+    from ablations.report.documents.ladder import ladder_document
+    from ablations.report.writers.terminal import print_document
 
-    for table in ladder_tables(found):
-        out.print(table)
-        out.say("")
-    for text in ladder_sentences(found):
-        out.say(text)
+    print_document(ladder_document(found), out)
 
 
 def results_of(sweeps: Sequence[StartedSweep]) -> "list[Results]":
@@ -98,8 +88,7 @@ def ladder_beside(*results: "Results") -> "ScaleLadder | None":
     """
     from ablations.findings.scale_ladder import ladders_of, scale_ladder
 
-    if (own := results[0].sweep) is None:
-        return None
+    own = results[0].sweep
     names = next((one for one in ladders_of(own.home).values() if own.name in one), [])
     if not names:
         return None

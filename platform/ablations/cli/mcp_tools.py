@@ -5,10 +5,12 @@ errors, and nothing but the protocol reaches the server's standard output.
 """
 
 import json
+import os
 import subprocess
 import sys
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Annotated, Any, Literal
 
 from mcp.server import MCPServer
@@ -19,12 +21,20 @@ from pydantic import Field, create_model
 from ablations import __version__
 from ablations.cli.exit_codes import WRONG_INPUT
 from ablations.cli.output import SCHEMA
+from ablations.cli.training import MOST_HOURS
+from ablations.files.lookup import SHIPPED
 from ablations.home.home import Home
+from ablations.study.sweep import load_sweep
 from ablations.text import four_digits
+from scalerl.readable_folders import NOT_FOR_AGENTS, READ_FROM, is_readable
+from scalerl.recipe import Recipe
 
 INSTRUCTIONS = f"""\
 Ablation studies of reinforcement learning for language models: a sweep file in, a verdict out.
 Each tool returns the JSON of the command `platform` of its name, schema {SCHEMA}, documented in docs/formats.md."""
+
+CHARGED = (*Recipe.model_fields, "batch", "generation", "optimiser", "model", "adapter")
+"""Blocks of settings whose work the modelled cluster charges as compute."""
 
 SweepName = Annotated[str | None, Field(description="Sweep name or file. Default: the sweep last started.")]
 SweepFile = Annotated[str, Field(description="Sweep file, for example sweeps/loo.yaml.")]
@@ -45,6 +55,8 @@ class Tools:
 
     home: Home
     most_compute: float | None
+    most_hours: float | None = None
+    """Hours after which a sweep that the tool has started is asked to stop; None for no limit."""
 
     def server(self) -> MCPServer:
         asking = (self.list_sweeps, self.show, self.dry_run, self.design, self.status, self.compare, self.forecast)
@@ -108,7 +120,7 @@ class Tools:
         paper: Annotated[bool, Field(description="Compare like arXiv 2510.13786.")] = False,
     ) -> CallToolResult:
         """Compare the variants of sweeps with a reference."""
-        return self._answer("compare", sweeps, reference=reference, task=task, paper=paper)
+        return self._answer("paper" if paper else "compare", sweeps, reference=reference, task=task)
 
     def forecast(
         self,
@@ -136,6 +148,8 @@ class Tools:
         planned = self.dry_run(file, scale, settings, budget)
         if planned.is_error:
             return planned
+        if priced := self._priced(file, settings):
+            return priced
         plan = json.loads(_text(planned))
         if plan["left_gpu_hours"] > self.most_compute:
             return _result(
@@ -145,14 +159,44 @@ class Tools:
                 is_error=True,
             )
         arguments = shell_words([file], scale=scale, set=settings, budget=budget)
-        started = start_in_background(self.home, plan["sweep"], arguments)
+        started = start_in_background(self.home, plan["sweep"], arguments, most_hours=self.most_hours)
         return _result(json.dumps(started, indent=1))
+
+    def _priced(self, file: str, settings: Sequence[str]) -> CallToolResult | None:
+        """The refusal of a setting that changes what a unit of compute is worth; None if there is none.
+
+        The limit is in that unit, so whoever may set its price sets the limit.
+        """
+        paths = [text.partition("=")[0].strip() for text in settings]
+        if load_sweep(Path(file)).trainer is not None:
+            if paths and self.most_hours is None:
+                return _result(
+                    f"settings: {paths[0]}: the program counts its own compute, and its settings may change how; "
+                    "write the settings in the sweep file, or restart `platform mcp` with --most-hours",
+                    is_error=True,
+                )
+            return None
+        for path in paths:
+            if path.partition(".")[0] not in CHARGED:
+                return _result(
+                    f"settings: {path}: this server fixes settings that change the price of compute, or cost none; "
+                    f"an agent may set {', '.join(CHARGED)}. Write others in the sweep or scale file, or start the "
+                    "sweep by hand",
+                    is_error=True,
+                )
+        return None
 
     def _answer(self, command: str, arguments: Sequence[str | None] = (), **options: Any) -> CallToolResult:
         """The document printed by a command; a tool error with the command's message if the command fails."""
+        folders = readable_folders(self.home)
+        named = [Path(one) for one in (*arguments, options.get("scale")) if one]
+        for path in named:
+            if (path.is_absolute() or ".." in path.parts or path.exists()) and not is_readable(path, folders):
+                return _result(f"{path}: {NOT_FOR_AGENTS}: {', '.join(folders)}", is_error=True)
         line = [command, "--json", f"--home={self.home.path}", *shell_words(arguments, **options)]
         done = subprocess.run(
             [sys.executable, "-m", "ablations.cli", *line],
+            env=os.environ | {READ_FROM: os.pathsep.join(folders)},
             stdin=subprocess.DEVNULL,
             capture_output=True,
             text=True,
@@ -169,8 +213,18 @@ class Tools:
         return _result(done.stdout.rstrip())
 
 
-def start_in_background(home: Home, sweep: str, arguments: Sequence[str]) -> dict[str, object]:
+def readable_folders(home: Home) -> list[str]:
+    """The folders that tools read: the server's, the home folder, what is shipped, and those of ABLATIONS_READ_FROM."""
+    given = [one for one in os.environ.get(READ_FROM, "").split(os.pathsep) if one]
+    return list(dict.fromkeys([str(Path.cwd()), str(home.path), *map(str, SHIPPED), *given]))
+
+
+def start_in_background(
+    home: Home, sweep: str, arguments: Sequence[str], *, most_hours: float | None = None
+) -> dict[str, object]:
     """Start `platform sweep --json` in a session of its own, which neither Ctrl-C nor the end of this process reaches.
+
+    After `most_hours` it is asked to stop, as by Ctrl-C: its runs save their checkpoints and end.
 
     `arguments` are those of the command, and `sweep` is the name that it gives the sweep. Returns the sweep, its
     process and its log as plain data; the log ends with the comparison or the error as a JSON document. Raises
@@ -182,7 +236,12 @@ def start_in_background(home: Home, sweep: str, arguments: Sequence[str]) -> dic
     command = [sys.executable, "-m", "ablations.cli", "sweep", "--json", f"--home={home.path}", *arguments]
     with log.open("ab") as printed:
         process = subprocess.Popen(
-            command, stdin=subprocess.DEVNULL, stdout=printed, stderr=printed, start_new_session=True
+            command,
+            env=os.environ | ({} if most_hours is None else {MOST_HOURS: repr(most_hours)}),
+            stdin=subprocess.DEVNULL,
+            stdout=printed,
+            stderr=printed,
+            start_new_session=True,
         )
     return {"sweep": sweep, "pid": process.pid, "log": str(log)}
 

@@ -1,20 +1,39 @@
-"""The commands that move a sweep to another home folder: export, import."""
+"""The commands by which runs enter and leave a home folder: export, import."""
 
-import shlex
+import sys
+from collections.abc import Mapping
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from ablations.cli.named_sweeps import find_sweep
-from ablations.cli.options import HomeOption, SweepArgument
+from ablations.cli.options import (
+    ComputeOption,
+    GpusOption,
+    HomeOption,
+    LogOption,
+    MlflowOption,
+    ScoreOption,
+    StepOption,
+    SweepArgument,
+    refuse_idle,
+)
 from ablations.cli.output import tell
+from ablations.cli.read import check_cutoff, foreign_runs, given
 from ablations.errors import AblationsError
-from ablations.home.home import find_home
+from ablations.fit.options import FitLoss, FitSettings
+from ablations.home.home import Home, find_home
+from ablations.imports.from_archive import import_sweep
 from ablations.running.archive import export_sweep
-from ablations.running.unpack import import_sweep
 from ablations.terminal.progress_bar import progress_bar
 from ablations.text import counted
+from scalerl.credentials import command_without_secrets
+
+if TYPE_CHECKING:
+    from ablations.imports.orders import Foreign
+
+ARCHIVES = (".tar.gz", ".tgz")
 
 
 def export(
@@ -36,19 +55,107 @@ def export(
 
 
 def import_(
-    archive: Annotated[Path, typer.Argument(help="File written by `platform export`.")],
-    name: Annotated[str | None, typer.Option("--as", help="Name for the sweep here instead of its own.")] = None,
+    sources: Annotated[
+        list[str],
+        typer.Argument(
+            metavar="PATH",
+            help="Logs, one file or folder per run, with --log, or with --score and --compute; one CSV file of curves; "
+            "folders of ablations.start; an experiment with --mlflow; or a file written by `platform export`.",
+        ),
+    ],
+    name: Annotated[
+        str | None,
+        typer.Option("--as", help="Name of the sweep here. Default: its own, or that of the file or folder."),
+    ] = None,
+    log: LogOption = None,
+    gpus: GpusOption = None,
+    score: ScoreOption = None,
+    compute: ComputeOption = None,
+    step: StepOption = None,
+    samples: Annotated[
+        str | None, typer.Option(help="All generations behind a score in logs or MLflow: an expression or a number.")
+    ] = None,
+    mlflow: MlflowOption = None,
+    pattern: Annotated[
+        str | None,
+        typer.Option(
+            help="Regular expression for the names of runs in logs, with groups (?P<variant>...) and (?P<seed>...). "
+            "Default: dapo-s1 is variant dapo, seed 1."
+        ),
+    ] = None,
+    variant: Annotated[
+        str | None,
+        typer.Option(
+            help="Configuration key (in MLflow a param or tag, in a table with several runs a column) that holds the "
+            "variant. Default in MLflow: variant."
+        ),
+    ] = None,
+    seed: Annotated[
+        str | None,
+        typer.Option(
+            help="Configuration key (in MLflow a param or tag, in a table with several runs a column) that holds the "
+            "seed. Default: runs are numbered in their order."
+        ),
+    ] = None,
+    reference: Annotated[
+        str | None, typer.Option(help="Variant with which to compare the others. Default: the first one.")
+    ] = None,
+    fit_from: Annotated[
+        str | None, typer.Option("--from", help='Fit from this compute on, or "auto", as in `fit`. Default: 0.')
+    ] = None,
+    loss: Annotated[
+        FitLoss | None, typer.Option(help="Loss of the fits; huber down-weights outliers. Default: squares.")
+    ] = None,
+    ceiling: Annotated[float | None, typer.Option(help="Highest pass rate that the task allows, if known.")] = None,
     home: HomeOption = None,
 ) -> None:
-    """Import a sweep written by `platform export` into this home folder."""
+    """Make runs of other trainers, or an exported sweep, a sweep of this home folder.
+
+    The same command again reads what has changed and adds what is new. Runs that were trained here stay as they are.
+    """
+    columns = given(gpus=gpus, score=score, compute=compute, step=step, samples=samples)
+    naming = given(pattern=pattern, variant=variant, seed=seed)
+    fits = given(fit_from=check_cutoff(fit_from), loss=loss, ceiling=ceiling)
+    options = {f"--{key}": value for key, value in (given(log=log) | columns | naming).items()}
     place = find_home(home)
+    if len(sources) == 1 and sources[0].endswith(ARCHIVES) and mlflow is None:
+        refuse_idle("an exported sweep", options | {"--reference": reference, "--from": fit_from, "--loss": loss})
+        names = [import_archive(place, Path(sources[0]), name)]
+    else:
+        foreign = foreign_runs(sources, given(trainer=log) | columns, naming, mlflow=mlflow)
+        names = import_foreign(place, foreign, name, reference, fits)
+    where = f" {place.option}" if home else ""
+    said = "To compare its variants, run `platform compare {}{}`." if len(names) == 1 else "Run `platform ladder {}{}`."
+    tell(said.format(" ".join(names), where))
+
+
+def import_archive(home: Home, archive: Path, name: str | None) -> str:
+    """Unpack an exported sweep and say what came; returns the name of the sweep."""
     if not archive.is_file():
         raise AblationsError(f"{archive}: no such file; to write one, run `platform export SWEEP`")
     with progress_bar("reading bytes") as done:
-        came = import_sweep(place, archive, name=name, done=done)
+        came = import_sweep(home, archive, name=name, done=done)
     here = f"; {counted(came.num_here, 'run')} were here already and stay as they are" if came.num_here else ""
-    tell(f"{place.path}: sweep '{came.sweep.name}' with {counted(came.num_new, 'run')}{here}")
+    tell(f"{home.path}: sweep '{came.sweep.name}' with {counted(came.num_new, 'run')}{here}")
     if not came.with_checkpoints:
         tell("The runs have no checkpoints: they can be read and compared, but not trained further.")
-    where = f" --home {shlex.quote(str(home))}" if home else ""
-    tell(f"To compare its variants, run `platform compare {came.sweep.name}{where}`.")
+    return came.sweep.name
+
+
+def import_foreign(
+    home: Home, foreign: "Foreign", name: str | None, reference: str | None, fits: Mapping[str, Any]
+) -> list[str]:
+    """Import runs of other trainers and say what came; returns the name of each sweep."""
+    from ablations.imports.import_runs import import_runs
+
+    command = command_without_secrets(["platform", *sys.argv[1:]])
+    settings = FitSettings(**fits) if fits else None
+    names = []
+    for order in foreign.orders(name, command=command, reference=reference, settings=settings):
+        with progress_bar("reading logs") as done:
+            came = import_runs(home, order, done=done)
+        tell(f"{home.path}: sweep '{came.sweep.name}' with {counted(len(came.sweep.plan.runs), 'run')}, {came.said}")
+        for note in came.sweep.plan.notes:
+            tell(note)
+        names.append(came.sweep.name)
+    return names

@@ -3,6 +3,7 @@
 from pathlib import Path
 
 from ablations.errors import AblationsError
+from ablations.fit.table_file import is_curve_file
 from ablations.home.home import Home, find_home
 from ablations.home.plan import Plan, PlannedVariant
 from ablations.home.started_sweep import StartedSweep, read_sweep
@@ -11,11 +12,6 @@ from ablations.study.expand import expand
 from ablations.study.family import scale_stem
 from ablations.study.sweep import load_sweep
 from ablations.terminal.short_names import meant
-
-
-def is_curve_file(name: str) -> bool:
-    """True for the name of a table of curves."""
-    return name.lower().removesuffix(".gz").endswith((".csv", ".tsv"))
 
 
 def known_variant(name: str, plan: Plan, what: str = "variant") -> PlannedVariant:
@@ -29,15 +25,25 @@ def known_variant(name: str, plan: Plan, what: str = "variant") -> PlannedVarian
 
 
 def find_sweep(home_option: Path | None, name: str | None) -> StartedSweep:
-    """The started sweep given by `--home` and a name, a sweep file, or None for the last one."""
+    """The started sweep given by `--home` and a name, a sweep file, a table of curves, or None for the last one."""
     home = find_home(home_option)
+    if name is not None and is_curve_file(name):
+        from ablations.imports.orders import Foreign  # NumPy takes a while to load
+
+        return Foreign(names=(name,)).opened_one(home)
     return read_sweep(home, find_sweep_name(home, name))
 
 
 def find_sweeps(home_option: Path | None, name: str | None) -> list[StartedSweep]:
-    """The sweep as in `find_sweep`; for a sweep file with `scales`, the sweep at each started scale."""
+    """The sweep as in `find_sweep`; of a file, table or study with several scales, the sweep at each started one."""
     home = find_home(home_option)
-    if started := [one for one in names_of_file(name or "") if one in home.sweep_names()]:
+    if name is not None and is_curve_file(name):
+        from ablations.imports.orders import Foreign
+
+        return Foreign(names=(name,)).opened(home)
+    known = home.sweep_names()
+    scales = names_of_file(name or "") or [one for one in reversed(known) if one.startswith(f"{name}@")]
+    if name not in known and (started := [one for one in scales if one in known]):
         return [read_sweep(home, one) for one in started]
     return [find_sweep(home_option, name)]
 
@@ -53,9 +59,8 @@ def find_sweep_name(home: Home, name: str | None) -> str:
         name = load_sweep(Path(name)).name
     if name and name not in home.sweep_names() and Path(name).exists() and not _is_sweep_file(name):
         raise AblationsError(
-            f"{name} is a file or folder, not a sweep; `platform compare` reads folders of ablations.start, and logs "
-            "with --log TRAINER --gpus N or with --score and --compute; its --curves writes a CSV file, which fit, "
-            "forecast and design read"
+            f"{name} is a file or folder, not a sweep; `platform import` turns folders written by ablations.start "
+            "into a sweep, and logs with --log TRAINER --gpus N or with --score and --compute"
         )
     return home.find_sweep(name)
 

@@ -12,13 +12,15 @@ from ablations.errors import AblationsError
 from ablations.files.lookup import FileKind, files_of
 from ablations.nearest_name import did_you_mean
 from ablations.study.names import nameable
+from scalerl.durable import naming
 
 STUDY = """\
-# A study: one reference, and variants that each differ from it in what is written here. All keys: docs/sweep_file.md.
+# A study: one reference, and variants that each differ from it in what is written here.
+# All keys: python -m ablations.study.reference. All settings: python -m scalerl.recipe.reference.
 # Nothing is trained yet by: platform sweep {file} --dry-run
 name: {name}
 doc: Do DAPO's loss or a token average change what ScaleRL reaches?   # the question above every result
-reference: {recipe}                # `platform list --recipes`; every setting: docs/recipes.md
+reference: {recipe}                # `platform list --recipes`
 scale: {scale}                     # model, tasks and cluster: `platform list --scales`
 variants:
   dapo: {{loss.type: dapo}}
@@ -54,7 +56,8 @@ def new(
         if name not in files_of(kind):
             raise AblationsError(f"unknown {kind} '{name}'; {did_you_mean(name, [*files_of(kind)], f'{kind}s')}")
     file.parent.mkdir(parents=True, exist_ok=True)
-    file.write_text(STUDY.format(file=file, name=file.stem, recipe=recipe, scale=scale))
+    with naming(file):
+        file.write_text(STUDY.format(file=file, name=file.stem, recipe=recipe, scale=scale))
     shown = f"{own_command()} sweep {shlex.quote(str(file))} --dry-run"
     said = f"wrote {file}; to see its runs and their cost, run `{shown}`"
     console().print(said, markup=False, highlight=False, soft_wrap=True)

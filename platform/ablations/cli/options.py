@@ -19,7 +19,10 @@ SetOption = Annotated[list[str] | None, typer.Option("--set", help="path=value f
 TrackingOption = Annotated[
     str | None,
     typer.Option(
-        "--tracking-uri", envvar="MLFLOW_TRACKING_URI", help="MLflow server. Default: the home folder's own store."
+        "--tracking-uri",
+        envvar="MLFLOW_TRACKING_URI",
+        help="MLflow server; put its user and password in MLFLOW_TRACKING_USERNAME and MLFLOW_TRACKING_PASSWORD. "
+        "Default: the home folder's own store.",
     ),
 ]
 TaskOption = Annotated[
@@ -27,8 +30,32 @@ TaskOption = Annotated[
     typer.Option("--task", help="Task whose curves to fit. Default: the only one, or all tasks of a mix."),
 ]
 AloneOption = Annotated[bool, typer.Option("--alone", help="Estimate run-to-run variation from this sweep only.")]
+LogOption = Annotated[
+    str | None,
+    typer.Option(
+        help="Trainer that wrote the logs: verl, prime-rl, slime, skyrl, nemo-rl, openrlhf, trl or areal. Then name "
+        "one file or folder per run."
+    ),
+]
+GpusOption = Annotated[float | None, typer.Option(help="With --log: GPUs per run, so that compute is in GPU-hours.")]
+ScoreOption = Annotated[
+    str | None, typer.Option(help="Held-out pass rate in logs or MLflow: a column or an expression.")
+]
+ComputeOption = Annotated[
+    str | None,
+    typer.Option(
+        help='Compute in logs or MLflow: a column, or an expression such as "cumsum(perf/time_per_step) * 64 / 3600".'
+    ),
+]
+StepOption = Annotated[
+    str | None, typer.Option(help="Step in logs: a column or an expression. Default: the file's own.")
+]
+MlflowOption = Annotated[
+    str | None, typer.Option(help="MLflow server or store. Then name the experiment, with --score and --compute.")
+]
 ReferenceOption = Annotated[
-    str | None, typer.Option("--reference", help="For a CSV file: variant with which to compare the others.")
+    str | None,
+    typer.Option("--reference", help="Variant with which to compare the others. Default: the sweep's reference."),
 ]
 ExecutorName = Literal["local", "slurm", "ray"]
 ExecutorOption = Annotated[
@@ -86,6 +113,17 @@ def variants_of_sweep(context: typer.Context, begun: str) -> list[str]:
 SweepArgument = Annotated[
     str | None,
     typer.Argument(help="Sweep name or file. Default: the sweep last started.", autocompletion=started_sweeps),
+]
+
+
+SweepsArgument = Annotated[
+    list[str] | None,
+    typer.Argument(
+        metavar="SWEEP",
+        help="Sweep names or files. Several sweeps are compared with the reference of the first. Default: the sweep "
+        "started last.",
+        autocompletion=further_sweeps,
+    ),
 ]
 
 

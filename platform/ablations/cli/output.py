@@ -3,6 +3,7 @@
 import json
 import shlex
 import sys
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -12,10 +13,13 @@ from rich.console import Console
 from ablations.cli.exit_codes import WRONG_INPUT
 from ablations.errors import AblationsError
 from ablations.home.home import Home
+from ablations.report.documents.blocks import Cell, table_of_rows
+from ablations.report.writers.terminal import print_document
 from ablations.terminal.screen import Screen
 from ablations.terminal.visible import made_visible
+from scalerl.credentials import without_secrets
 
-SCHEMA = 1
+SCHEMA = 2
 """Version of all JSON documents. A new key keeps the number; a key that is removed or changes its meaning raises the
 number."""
 _has_printed_json = False
@@ -29,14 +33,19 @@ def console(*, stderr: bool = False) -> Screen:
 
 
 def tell(text: str, *, end: str = "\n") -> None:
-    """Print plain text on standard output and flush; control characters are made visible."""
-    print(made_visible(text), end=end, flush=True)
+    """Print plain text on standard output and flush; control characters are made visible, passwords are hidden."""
+    print(made_visible(without_secrets(text)), end=end, flush=True)
+
+
+def print_rows(rows: Sequence[Mapping[str, Cell | str]], **given: Any) -> None:
+    """Print a table of one row or more, as by `table_of_rows`."""
+    print_document([table_of_rows(rows, name="", **given)], console())
 
 
 def warn(message: str) -> None:
     """Print a warning on standard error; nothing for an empty message."""
     if message:
-        console(stderr=True).say(f"warning: {message}", style="yellow")
+        console(stderr=True).say(f"warning: {without_secrets(message)}", style="yellow")
 
 
 def print_json(data: Any) -> None:

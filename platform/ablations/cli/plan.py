@@ -9,8 +9,9 @@ import typer
 from ablations.cli.exit_codes import FAILED
 from ablations.cli.options import JsonOption, SetOption, files_begun
 from ablations.cli.output import console, print_json
+from ablations.report.documents.blocks import Column, Table, cells
+from ablations.report.writers.terminal import print_document
 from ablations.study.resolve import load_resolved
-from ablations.terminal.listing import Column, Listing
 from ablations.text import duration_text
 from scalerl.recipe import Accelerator, KSmallest, Modular, ResolvedRecipe
 
@@ -64,7 +65,7 @@ def plan(
         out = console()
         billions = f"{shape.parameters / 1e9:,.2f} B parameters, {shape.active_parameters / 1e9:,.2f} B of them active"
         out.print(f"{scale}: {billions}; {accelerator.name} with {accelerator.memory_gb:g} GB", highlight=False)
-        out.print(device_table(found, accelerator.memory_gb))
+        print_document([device_table(found, accelerator.memory_gb)], out)
         rollouts = resolved.batch.prompts * resolved.batch.generations
         tokens = f"{response:,.0f} tokens after prompts of {prompt:,.0f}"
         out.say(f"\nA step of {rollouts:,} rollouts of {tokens}: {time_text(took)}")
@@ -85,19 +86,18 @@ def prompt_tokens(recipe: ResolvedRecipe) -> float:
     return fmean(len(prompt.tokens) for one in recipe.tasks for prompt in make_task(one, tokenizer).validation)
 
 
-def device_table(found: "tuple[DevicePlan, ...]", memory_gb: float) -> Listing:
+def device_table(found: "tuple[DevicePlan, ...]", memory_gb: float) -> Table:
     """A row for each part and a column for each role, in GB per device."""
     from scalerl.memory.per_device import GB, USABLE
 
     columns = [Column(heading=f"{one.role} (x {one.devices})", kind="number") for one in found]
-    made = Listing(columns=[Column(heading="GB on one device"), *columns])
-    for name in dict.fromkeys(name for one in found for name in one.parts):
-        made.add(name, *(gb_text(one.parts.get(name)) for one in found))
-    made.add("total", *(gb_text(one.total) for one in found))
-    made.add("limit", *(gb_text(int(USABLE * memory_gb * GB)) for _ in found))
+    names = dict.fromkeys(name for one in found for name in one.parts)
+    rows = [cells(name, *(gb_text(one.parts.get(name)) for one in found)) for name in names]
+    rows.append(cells("total", *(gb_text(one.total) for one in found)))
+    rows.append(cells("limit", *(gb_text(int(USABLE * memory_gb * GB)) for _ in found)))
     if any(one.host_bytes for one in found):
-        made.add("in host memory", *(gb_text(one.host_bytes) for one in found))
-    return made
+        rows.append(cells("in host memory", *(gb_text(one.host_bytes) for one in found)))
+    return Table(name="memory", columns=(Column(heading="GB on one device"), *columns), rows=tuple(rows))
 
 
 def gb_text(number: int | None) -> str:

@@ -1,6 +1,6 @@
-"""Every command as Markdown, generated from the commands: `docs/commands.md`.
+"""Every command as Markdown, generated from the commands: the site's page `commands`.
 
-python -m ablations.cli.reference > docs/commands.md      # make docs
+python -m ablations.cli.reference      # the page, in the terminal
 """
 
 import inspect

@@ -1,7 +1,6 @@
 """The command that reproduces a figure of the paper: reproduce. Designs a study, trains it, writes its card."""
 
 import json
-import shlex
 import sys
 from collections.abc import Sequence
 from pathlib import Path
@@ -36,9 +35,9 @@ from ablations.home.started_sweep import StartedSweep, read_sweep
 from ablations.running.make_plan import make_plan, sweep_name
 from ablations.running.shortening import sized
 from ablations.study.expand import Study, expand, with_seeds
-from ablations.terminal.listing import Column, Kind, Listing
 from ablations.terminal.screen import Screen
 from ablations.text import at_scale, compute_text, counted
+from scalerl.credentials import command_without_secrets
 from scalerl.errors import ScaleRLError
 from scalerl.recipe.command import AnyRecipe, CommandRecipe
 from scalerl.run.run_folder import write_atomically
@@ -149,7 +148,7 @@ def train_one(
     sweep = sweep_name(written, scale)
     wanted = None if asked is None else budget_of(written, asked)
     study, budget = designed(written, home, sweep, as_written=as_written, wanted=wanted, out=out)
-    command = f"platform {shlex.join(sys.argv[1:])}"
+    command = command_without_secrets(["platform", *sys.argv[1:]])
     plan = make_plan(study, sweep, budget=budget, command=command)
     # `designed` keeps seeds and budget, so only a shipped study with fewer variants than before is smaller.
     started = StartedSweep(home=home, plan=sized(plan, home, shorten=True))
@@ -194,8 +193,8 @@ def designed(
 
     from ablations.findings.claim_design import design_for
     from ablations.findings.study_design import foresee
-    from ablations.report.words.claim_card import claim_text
-    from ablations.report.words.design import source_sentence
+    from ablations.report.documents.claim_card import claim_text
+    from ablations.report.documents.design import source_sentence
 
     prospect = foresee(Blueprint(study=study, home=home, budget=study.sweep.budget.compute))
     found = design_for(prospect, study.sweep.claims)
@@ -234,18 +233,17 @@ def study_for_scripts(study: Study, started: StartedSweep) -> dict[str, Any]:
 
 
 def show_claims(study: Study, started: StartedSweep, out: Screen) -> None:
-    from ablations.report.words.claim_card import claim_text
+    from ablations.report.documents.blocks import table_of_rows
+    from ablations.report.documents.claim_card import claim_text
+    from ablations.report.writers.terminal import print_document
 
     plan = started.plan
-    columns = [Column(heading="claim", kind="prose"), Column(heading="source", kind="words")]
     cost = len(plan.runs) * plan.budget_gpu_hours
-    notes = [
-        f"{counted(len(plan.runs), 'run')}{at_scale(plan.scale)}: {compute_text(cost)} {plan.compute_name} in all."
-    ]
-    table = Listing(columns=columns, title=f"{plan.sweep}: {plan.doc}", notes=notes)
-    for claim in study.sweep.claims:
-        table.add(claim_text(claim), claim.source)
-    out.print(table)
+    size = f"{counted(len(plan.runs), 'run')}{at_scale(plan.scale)}: {compute_text(cost)} {plan.compute_name} in all."
+    rows = [{"claim": claim_text(claim), "source": claim.source} for claim in study.sweep.claims]
+    title = f"{plan.sweep}: {plan.doc}"
+    table = table_of_rows(rows, name="claims", title=title, kinds={"claim": "prose", "source": "words"}, notes=(size,))
+    print_document([table], out)
 
 
 def written_card(
@@ -253,20 +251,19 @@ def written_card(
 ) -> "Card":
     """Create the card and write it to the sweep's folder: card.json, card.md and its figure, curves.svg."""
     from ablations.findings.claim_card import CARD_FILE, card_of
-    from ablations.report.markdown import card_markdown
-    from ablations.report.static import curves_picture
-    from ablations.report.words.claim_card import card_notes
+    from ablations.report.documents.claim_card import card_document
+    from ablations.report.writers.markdown import markdown_files
 
     card = card_of(results, ladder)
     write_atomically(folder / CARD_FILE, json.dumps(card.to_json(), indent=1, allow_nan=False).encode())
-    write_atomically(folder / "curves.svg", curves_picture(results, "svg"))
-    write_atomically(folder / "card.md", card_markdown(card, card_notes(card, differing)).encode())
+    for name, content in markdown_files(card_document(card, differing), "card.md", pictures="svg").items():
+        write_atomically(folder / name, content)
     return card
 
 
 def unlike(sweep: StartedSweep) -> list[str]:
     """The differences between a sweep and the paper's setup."""
-    from ablations.report.words.claim_card import unlike_the_paper
+    from ablations.report.documents.claim_card import unlike_the_paper
     from scalerl.memory.shape import shape_of
 
     recipe, _ = sweep.run(sweep.plan.runs[0].id).read_recipe()
@@ -277,16 +274,9 @@ def unlike(sweep: StartedSweep) -> list[str]:
 
 def show_card(card: "Card", folder: Path, differing: Sequence[str], out: Screen) -> None:
     """Print the claims, the result for each, and the differences from the paper's setup."""
-    from ablations.report.words.claim_card import CLAIM_HEADINGS, OUTCOMES, card_notes, claim_cells
+    from ablations.report.documents.claim_card import card_document
+    from ablations.report.writers.terminal import print_document
 
-    plan = card.results.plan
-    found = {one.outcome for one in card.claims}
-    meanings = [f"{outcome}: {meaning}." for outcome, meaning in OUTCOMES.items() if outcome in found]
-    kinds: tuple[Kind, ...] = ("prose", "number", "words", "words")
-    columns = [Column(heading=heading, kind=kind) for heading, kind in zip(CLAIM_HEADINGS, kinds, strict=True)]
-    table = Listing(columns=columns, title=f"{plan.sweep}: {plan.doc}", notes=[*meanings, *card_notes(card, differing)])
-    for one in card.claims:
-        table.add(*claim_cells(one))
-    out.print(table)
-    shown = f"card  {folder / 'card.md'}\ncomparison  platform compare {plan.sweep}"
+    print_document(card_document(card, differing, with_ladder=False), out)
+    shown = f"card  {folder / 'card.md'}\ncomparison  platform compare {card.results.plan.sweep}"
     out.print(shown, soft_wrap=True, highlight=False, markup=False)

@@ -1,6 +1,5 @@
 """The commands that train: sweep, train."""
 
-import shlex
 import sys
 from collections.abc import Sequence
 from dataclasses import replace
@@ -12,7 +11,7 @@ import typer
 from rich.console import Console
 
 from ablations.cli.budget import ask_about_jump, budget_of, jump_text, read_budget
-from ablations.cli.check import refuse_early
+from ablations.cli.check import of_program, refuse_early
 from ablations.cli.design import refuse_unfittable, show_design
 from ablations.cli.dry_run import made_text, show_cost, show_plan
 from ablations.cli.exit_codes import unfinished_code
@@ -37,6 +36,7 @@ from ablations.home.home import find_home
 from ablations.home.started_sweep import StartedSweep
 from ablations.home.state import State
 from ablations.pools.code_version import code_version
+from ablations.report.documents.checks import lines_of
 from ablations.running.make_plan import check_horizon, make_plan, sweep_name
 from ablations.running.shortening import sized, what_is_lost
 from ablations.search.record import SearchRecord, read_search
@@ -45,6 +45,7 @@ from ablations.study.expand import expand
 from ablations.study.resolve import load_resolved
 from ablations.terminal.progress_bar import progress_bar
 from ablations.terminal.screen import Screen
+from scalerl.credentials import command_without_secrets
 
 
 def sweep(
@@ -108,7 +109,7 @@ def sweep_once(file: Path, scale: str | None, sets: Sequence[str], options: Trai
     """Train and compare the study at one scale, None for the file's own; returns the exit code."""
     place, asked, dry_run, as_json = options.home, options.budget, options.dry_run, options.as_json
     study = expand(file, scale=scale, sets=sets)
-    command = f"platform {shlex.join(sys.argv[1:])}"
+    command = command_without_secrets(["platform", *sys.argv[1:]])
     compute = None if asked is None else budget_of(study, asked)
     plan = make_plan(study, sweep_name(study, scale), budget=compute, command=command, is_shown_only=dry_run)
     lost = "" if shorten else what_is_lost(plan, place)
@@ -123,6 +124,8 @@ def sweep_once(file: Path, scale: str | None, sets: Sequence[str], options: Trai
     if dry_run:
         if lost:
             warn(f"{lost}; pass --shorten to continue anyway")
+        if lacking := of_program(study.reference.recipe, trains_here=options.executor == "local"):
+            warn("\n  ".join(lines_of(lacking, 1)))
         show_plan(study, started, as_json)
         if not as_json:
             show_design(study, started)
@@ -140,10 +143,12 @@ def sweep_once(file: Path, scale: str | None, sets: Sequence[str], options: Trai
 
 
 def conclude(sweep: StartedSweep, out: Screen, as_json: bool) -> None:
-    from ablations.cli.shown_comparison import show_tables
     from ablations.findings.results import read_results
+    from ablations.report.documents.blocks import Text
+    from ablations.report.documents.comparison import brief_comparison
+    from ablations.report.documents.comparison_words import answers, unkept_results_note
     from ablations.report.formats import write_in_format
-    from ablations.report.words.comparison import answers, unkept_results_note
+    from ablations.report.writers.terminal import print_document
 
     with progress_bar("fitting curves") as done:
         results = read_results(sweep, done=done)
@@ -152,9 +157,7 @@ def conclude(sweep: StartedSweep, out: Screen, as_json: bool) -> None:
     if as_json:
         print_json(results.to_json() | ({"search": search.to_json()} if search else {}))
     elif search is None:
-        show_tables(results, out)
-        for text in ("", *answers(results), ""):
-            out.say(text)
+        print_document([*brief_comparison(results), *(Text(text=text) for text in ("", *answers(results), ""))], out)
     else:
         print_search(search, sweep, out)
     with Console(stderr=True).status("drawing and writing"):
@@ -166,13 +169,13 @@ def conclude(sweep: StartedSweep, out: Screen, as_json: bool) -> None:
 def print_search(search: SearchRecord, sweep: StartedSweep, out: Screen) -> None:
     """Print the trials, best first, and compare the best of them with the reference."""
     from ablations.findings.results import read_results
-    from ablations.report.tables import comparison_table
+    from ablations.report.documents.comparison import brief_comparison
+    from ablations.report.writers.terminal import print_document
 
     plan = sweep.plan
     names = {plan.reference, *(trial.name for trial in search.best)}
     shown = replace(plan, variants=tuple(variant for variant in plan.variants if variant.name in names))
-    out.print(trials_table(search))
-    out.print(comparison_table(read_results(replace(sweep, plan=shown))))
+    print_document([trials_table(search), *brief_comparison(read_results(replace(sweep, plan=shown)))], out)
     out.say(note(search, plan.reference))
 
 

@@ -24,8 +24,8 @@ from ablations.status.live_table import clock
 from ablations.status.progress import is_still_going, run_rows
 from ablations.terminal.progress_bar import progress_bar
 from ablations.tracking.beside_a_sweep import SyncWatch
-from ablations.tracking.ledger import default_tracking_uri, newest_ledger
 from ablations.tracking.runs_page import runs_page_url
+from ablations.tracking.sync_note import default_tracking_uri, newest_experiment
 
 SYNC_EVERY_S = 30.0
 QUIET_MLFLOW = {
@@ -103,8 +103,8 @@ def mlflow(port: PortOption = 5000, home: HomeOption = None) -> None:
     """
     folder = existing_home(home)
     store, server = default_tracking_uri(folder), f"http://127.0.0.1:{port}"
-    newest = newest_ledger(folder)
-    url = runs_page_url(server, newest.experiment_id) if newest else server
+    newest = newest_experiment(folder)
+    url = runs_page_url(server, newest) if newest else server
     print(f"MLflow of {folder.path}, in some seconds: {url}", flush=True)
     for name, value in QUIET_MLFLOW.items():
         os.environ.setdefault(name, value)
@@ -133,11 +133,16 @@ def mcp(
             "study's own unit."
         ),
     ] = None,
+    most_hours: Annotated[
+        float | None,
+        typer.Option(help="With --allow-sweeps: stop a sweep that has trained on this machine for so many hours."),
+    ] = None,
     home: HomeOption = None,
 ) -> None:
     """Serve the commands as tools of the Model Context Protocol, on standard input and output, until they close.
 
-    Each tool returns what its command prints with --json. Files are found from the folder in which the server starts.
+    Each tool returns what its command prints with --json. Files are found from the folder in which the server starts;
+    only those in it, in the home folder and in the folders of ABLATIONS_READ_FROM are read.
     """
     if allow_sweeps and most_compute is None:
         raise AblationsError("--allow-sweeps: --most-compute is missing; write for example --most-compute 100")
@@ -145,11 +150,14 @@ def mcp(
         raise AblationsError(f"--most-compute {most_compute:g} has no effect without --allow-sweeps")
     if most_compute is not None and not most_compute > 0:
         raise AblationsError(f"--most-compute: found {most_compute:g}; must be a number greater than 0")
+    if most_hours is not None and not (allow_sweeps and most_hours > 0):
+        right = "write a number greater than 0" if allow_sweeps else "it has no effect without --allow-sweeps"
+        raise AblationsError(f"--most-hours {most_hours:g}: {right}")
     if importlib.util.find_spec("mcp") is None:
         raise AblationsError("the server for agents is not installed; run `pip install 'ablations[mcp]'`")
     from ablations.cli.mcp_tools import Tools
 
-    Tools(home=find_home(home), most_compute=most_compute).server().run()
+    Tools(home=find_home(home), most_compute=most_compute, most_hours=most_hours).server().run()
 
 
 def sync(
@@ -162,7 +170,8 @@ def sync(
     home: HomeOption = None,
     as_json: JsonOption = False,
 ) -> None:
-    """Bring MLflow up to date with the run folders. Nothing is sent twice."""
+    """Bring MLflow up to date with the run folders. Nothing is sent twice; a run that several sweeps share is in the
+    experiment of each."""
     if every is not None and not watch:
         raise AblationsError(f"--every {every:g} has no effect without --watch")
     if watch:

@@ -10,11 +10,12 @@ from ablations.errors import AblationsError
 from ablations.files.lookup import files_of
 from ablations.findings.claim_card import read_card
 from ablations.home.home import Home
-from ablations.report.words.claim_card import claim_text, tally_text
+from ablations.report.documents.blocks import Column, Table, cells
+from ablations.report.documents.claim_card import claim_text, tally_text
+from ablations.report.documents.number_cells import compute_cell
+from ablations.report.writers.terminal import print_document
 from ablations.study.expand import expand
 from ablations.study.sweep import load_sweep
-from ablations.terminal.listing import Column, Listing
-from ablations.text import compute_text
 
 LISTED_SCALES = ("smoke", "bench", "8b")
 """Scales whose costs are listed."""
@@ -26,24 +27,25 @@ def show_studies(home: Home, as_json: bool) -> None:
     if as_json:
         print_json({"studies": [line | {"claims": len(line["claims"])} for line in lines]})
         return
-    columns = [
+    columns = (
         Column(heading="study"),
         Column(heading="asks", kind="prose"),
         *(Column(heading=scale, kind="number") for scale in LISTED_SCALES),
         Column(heading="here", kind="words"),
-    ]
-    notes = [
+    )
+    notes = (
         f"{', '.join(LISTED_SCALES)}: GPU-hours of all runs in the file, modelled except at 8b; -: the file cannot be "
         "used at this scale; for the reason, run `platform reproduce STUDY --scale S`. A run designs its own seeds and "
         "budget.",
         "here: outcomes of the claims in this home folder, with the scale if it is not the study's own.",
-    ]
-    table = Listing(columns=columns, title="Studies of arXiv 2510.13786", notes=notes)
+    )
+    rows = []
     for line in lines:
-        costs = ("-" if cost is None else compute_text(cost) for cost in map(line["gpu_hours"].get, LISTED_SCALES))
+        costs = ("-" if cost is None else compute_cell(cost) for cost in map(line["gpu_hours"].get, LISTED_SCALES))
         asked = f"{line['doc']} {claim_text(line['claims'][0])} ({line['claims'][0].source})"
-        table.add(line["study"], asked, *costs, line["outcome"])
-    console().print(table)
+        rows.append(cells(line["study"], asked, *costs, line["outcome"]))
+    title = "Studies of arXiv 2510.13786"
+    print_document([Table(name="studies", columns=columns, rows=tuple(rows), title=title, notes=notes)], console())
 
 
 def by_number(name: str) -> list[str | int]:

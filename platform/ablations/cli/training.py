@@ -1,6 +1,9 @@
 """Trains the runs of a sweep where the options say: the place, its checks and questions, and what to type next."""
 
+import os
 import signal
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -24,6 +27,7 @@ from ablations.running.executor import Executor, InCommand
 from ablations.running.on_slurm import OnSlurm
 from ablations.running.run_sweep import run_sweep
 from ablations.signals import handled
+from ablations.slurm.commands import require_job
 from ablations.slurm.limits import check_home_path
 from ablations.status.progress import run_rows, to_json
 from ablations.study.expand import Study
@@ -33,6 +37,8 @@ from scalerl.recipe.command import CommandRecipe
 NEXT = (("follow", "status --watch"), ("table", "compare"), ("end", "cancel"))
 SEARCH_AT_ONCE = 8
 """Number of runs that a search keeps in flight on Slurm if resources.at_once is not set."""
+MOST_HOURS = "ABLATIONS_MOST_HOURS"
+"""Variable with the hours after which a sweep on this machine is interrupted."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -53,14 +59,14 @@ class TrainingOptions:
 
 
 def train_runs(study: Study, started: StartedSweep, *, file: Path, options: TrainingOptions, out: Screen) -> bool:
-    """Train what a sweep lacks, after the quick checks; Ctrl-C and SIGTERM end the command with NOT_FINISHED.
+    """Train what a sweep lacks, after the quick checks; Ctrl-C, SIGTERM and SIGHUP end the command with NOT_FINISHED.
 
     False if jobs go on without the command; the commands to use in the meantime are then printed.
     """
     where = executor_of(study, started, options, out)
     try:
-        # Handle SIGTERM like Ctrl-C, so that no job on this machine outlives the sweep that started it.
-        with handled(signal.default_int_handler, signal.SIGTERM):
+        # Handle SIGTERM and the end of a terminal like Ctrl-C, so that no job here outlives the sweep that started it.
+        with handled(signal.default_int_handler, signal.SIGTERM, signal.SIGHUP), ended_in_time():
             missing = {row.variant for row in run_rows(started) if not row.state.state.is_finished}
             recipes = {one.name: one.recipe for one in study.variants if one.name in missing}
             refuse_early(recipes, out, trains_here=options.executor == "local")
@@ -73,6 +79,21 @@ def train_runs(study: Study, started: StartedSweep, *, file: Path, options: Trai
         return True
     where_next(started, out, options.as_json)
     return False
+
+
+@contextmanager
+def ended_in_time() -> Iterator[None]:
+    """Interrupt the block after the hours of MOST_HOURS, if the variable is set, as Ctrl-C does."""
+    hours = os.environ.get(MOST_HOURS)
+    if hours is None:
+        yield
+        return
+    with handled(signal.default_int_handler, signal.SIGALRM):
+        signal.setitimer(signal.ITIMER_REAL, float(hours) * 3600)
+        try:
+            yield
+        finally:
+            signal.setitimer(signal.ITIMER_REAL, 0.0)
 
 
 def executor_of(study: Study, sweep: StartedSweep, options: TrainingOptions, out: Screen) -> Executor:
@@ -108,6 +129,8 @@ def on_this_machine(study: Study, sweep: StartedSweep, jobs: int | None) -> InCo
 def on_slurm(study: Study, sweep: StartedSweep, options: TrainingOptions, out: Screen) -> OnSlurm:
     """The Slurm executor, checked against the cluster before anything is written."""
     check_home_path(sweep.home.path)
+    if options.after is not None:
+        require_job(options.after, "--after")
     submission = checked_submission(study, options.jobs)
 
     def agree(num_jobs: int) -> None:

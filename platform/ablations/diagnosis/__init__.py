@@ -2,10 +2,9 @@
 
     diagnose         all rules on one run, the likeliest cause first; since when, how sure, what it has cost
     training_rules   what train rows show; reward_rules: those about answers and rewards; symptom: what a rule finds
-    held_out_rules   what evaluations show; answer_rules: what kept answers show
+    held_out_rules   what evaluations and kept answers show
     second_opinion   a reading of kept answers that is independent of the verifiers
     history          the log of one run, from its folder, and windows of its steps
-    logged_history   the same from the log of another trainer
 
 A rule looks at one kind of failure. Rules about steps are asked at every point of the log, so that a finding begins
 where its rule first holds until the end. The rules of `scalerl.run.health`, which warn while a run trains, are among

@@ -12,6 +12,7 @@ from scalerl.run.health import RECENT
 
 Sureness = Literal["sure", "likely", "possible"]
 CAUSES_FIRST = (
+    "held-out score fell",
     "verifier fails",
     "verifier contradicted",
     "steps skipped",
@@ -19,8 +20,8 @@ CAUSES_FIRST = (
     "one answer for everything",
     "learned by heart",
 )
-"""Rules that name a cause by themselves, before those that may be its consequence."""
-EXPLAINS_A_LOSS = (*CAUSES_FIRST, "learning rate too high", "entropy explodes", "entropy gone", "mismatch grows")
+"""What the held-out scores say; then the rules that name a cause by themselves, before possible consequences."""
+EXPLAINS_A_LOSS = (*CAUSES_FIRST[1:], "learning rate too high", "entropy explodes", "entropy gone", "mismatch grows")
 """Rules that say why a score is gone."""
 BY_DESIGN_LAST = ("prompts run out", "score falls", "starved", "noisy evaluation")
 """Rules about what may be so by design."""
@@ -30,7 +31,7 @@ BY_DESIGN_LAST = ("prompts run out", "score falls", "starved", "noisy evaluation
 class Diagnosis:
     """One finding about a run.
 
-    Diagnosis(rule="entropy explodes", text="entropy rose from 0.41 to 1.90 nats a token: ...", since_step=60,
+    Diagnosis(rule="entropy explodes", text="entropy rose from 0.41 to 1.90 nats per token: ...", since_step=60,
               how_sure="sure", cost_share=0.7, change="lower entropy_bonus ...")
     """
 
@@ -47,16 +48,14 @@ class Diagnosis:
         return asdict(self)
 
 
-def finding_text(one: Diagnosis) -> str:
-    """A finding as sentences."""
-    since = "" if one.since_step is None else f" since step {one.since_step:,}"
-    cost = "" if one.cost_share is None else f", the last {one.cost_share:.0%} of the compute"
-    return f"{one.rule} ({one.how_sure}{since}{cost}). {one.text[0].upper()}{one.text[1:]}. To change: {one.change}."
-
-
 def diagnose(history: History) -> list[Diagnosis]:
     """Findings about the run at its end, the likeliest cause first."""
-    found = [one for name, rule in TRAINING_RULES.items() if (one := _of_steps(history, name, rule)) is not None]
+    newest_first = [*windows(history)]
+    found = [
+        one
+        for name, rule in TRAINING_RULES.items()
+        if (one := _of_steps(history, newest_first, name, rule)) is not None
+    ]
     for name, rule in HELD_OUT_RULES.items():
         if (symptom := rule(history)) is not None:
             found.append(_diagnosis(history, name, symptom, symptom.since, "likely"))
@@ -75,12 +74,12 @@ def _is_explained(one: Diagnosis, found: Sequence[Diagnosis]) -> bool:
     return any(other.rule in EXPLAINS_A_LOSS and (other.since_step or 0) <= (one.since_step or 0) for other in found)
 
 
-def _of_steps(history: History, name: str, rule: TrainingRule) -> Diagnosis | None:
+def _of_steps(history: History, newest_first: Sequence[StepWindow], name: str, rule: TrainingRule) -> Diagnosis | None:
     """The rule's finding at the end of the run, and the first step from which it holds until there."""
     symptom: Symptom | None = None
     first: StepWindow | None = None
     held = 0
-    for window in windows(history):
+    for window in newest_first:
         found = rule(window)
         if found is None:
             break

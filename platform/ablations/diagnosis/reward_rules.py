@@ -1,10 +1,11 @@
-"""Rules about rewards: answers not judged or not readable, rewards for something else, groups that train nothing.
+"""Rules about rewards: unjudged or unreadable answers, rewards for something else, groups without a gradient.
 
 Each checks one window of the steps and returns a symptom or nothing.
 """
 
 from collections import Counter
 from collections.abc import Sequence
+from itertools import accumulate
 
 from ablations.diagnosis.history import LogRow, StepWindow
 from ablations.diagnosis.symptom import NO_CHANGE, NO_SIGNAL, TOO_EASY, TOO_HARD, Symptom
@@ -56,24 +57,24 @@ def reward_pays_something_else(window: StepWindow) -> Symptom | None:
     match window.change("reward_mean"), window.change("pass_rate"):
         case (before, now), (rate_before, rate) if now >= before + REWARD_ROSE and rate <= rate_before - NO_CHANGE:
             return Symptom(
-                text=f"the mean reward rose from {before:.2f} to {now:.2f}, and the pass rate fell from "
-                f"{rate_before:.2f} to {rate:.2f}: the reward pays for something else than right answers",
+                text=f"the mean reward rose from {before:.2f} to {now:.2f}, and the training pass rate fell from "
+                f"{rate_before:.2f} to {rate:.2f}: the reward pays for something other than right answers",
                 change="correct the reward; the kept rollouts show what it pays for",
             )
     return None
 
 
 def no_signal(window: StepWindow) -> Symptom | None:
-    """Groups whose answers all got the same reward, so that they train nothing."""
+    """Groups whose answers all got the same reward, so that they give no gradient."""
     share, rate = window.now("zero_variance"), window.now("pass_rate")
     start = window.before("pass_rate")
     if share is None or rate is None or start is None or share < NO_SIGNAL:
         return None
     hard = max(rate, start, window.best or 0.0) <= TOO_HARD
-    if not hard and sum(map(_is_mastered, window.steps)) < MOST_OF_RUN * len(window.steps):
+    if not hard and window.so_far(_mastered) < MOST_OF_RUN * window.end:
         return None  # learned or forgotten, and neither too hard nor too easy
     return Symptom(
-        text=f"{share:.0%} of the groups train nothing, at a pass rate of {rate:.2f}: the prompts are too "
+        text=f"{share:.0%} of the groups give no gradient, at a training pass rate of {rate:.2f}: the prompts are too "
         f"{'hard' if hard else 'easy'}",
         change="use easier prompts, a longer warm start or more batch.generations" if hard else "use harder prompts",
     )
@@ -84,6 +85,11 @@ def _outcomes(rows: Sequence[LogRow]) -> Counter[str]:
     for row in rows:
         total.update(row.get("outcomes", {}))
     return total
+
+
+def _mastered(steps: Sequence[LogRow]) -> list[int]:
+    """Number of steps so far on mastered prompts, at every step."""
+    return [*accumulate(map(_is_mastered, steps))]
 
 
 def _is_mastered(row: LogRow) -> bool:

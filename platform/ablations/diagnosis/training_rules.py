@@ -6,6 +6,7 @@ likely causes: what stands first tends to bring about what follows.
 
 import statistics
 from collections.abc import Callable, Sequence
+from itertools import accumulate
 
 from ablations.diagnosis.history import CLEAR_FALL, STAYS, LogRow, StepWindow, score_of
 from ablations.diagnosis.reward_rules import (
@@ -16,7 +17,6 @@ from ablations.diagnosis.reward_rules import (
 )
 from ablations.diagnosis.symptom import NO_CHANGE, NO_SIGNAL, TOO_EASY, Symptom, TrainingRule
 from scalerl.run import health
-from scalerl.run.health import column_mean
 from scalerl.run.idle_steps import MAX_SKIPPED, why_nothing
 
 OLD = 10.0
@@ -28,7 +28,7 @@ MANY_CLIPPED, ONCE_CLIPPED = 0.3, 0.15
 AT_ONCE, LEFT_AT_ONCE = 15, 0.3
 """Steps in which a score is gone at once, and the share of it that is left then."""
 WEIGHTS_JUMPED = 0.5
-"""Gap in nats a token between trainer and generator that only a jump of the weights brings about."""
+"""Gap between trainer and generator, in nats per token, that only a jump of the weights causes."""
 HARDLY_MOVED = 2e-3
 """Gap in nats between the trainer and weights some steps old, below which the weights hardly move."""
 HARDLY_ANY = 1.5e-5
@@ -48,12 +48,11 @@ ALWAYS_IDLE = 0.9
 def _learning_rate_too_high(window: StepWindow) -> Symptom | None:
     """Large gradients, many clipped ratios or few effective tokens, together with a falling score; or ratios that were
     clipped all along, while nothing was learned."""
-    steps, recent = window.steps, health.RECENT
-    most = max(column_mean(steps[at : at + recent], "ratio_clipped") or 0.0 for at in range(0, len(steps), recent))
+    most = window.so_far(_most_clipped)
     if most > ONCE_CLIPPED and not window.has_risen:
         return Symptom(
-            text=f"up to {most:.0%} of the ratios of {health.RECENT} steps were clipped, and the training score has "
-            f"not risen from {window.start or 0.0:.2f}: the steps are too large",
+            text=f"up to {most:.0%} of the ratios were clipped over {health.RECENT} steps, and the training reward has "
+            f"not risen above {window.start or 0.0:.2f}: the steps are too large",
             change="lower optimiser.learning_rate, or take fewer steps on each batch",
         )
     if not window.has_fallen:
@@ -68,7 +67,7 @@ def _learning_rate_too_high(window: StepWindow) -> Symptom | None:
         signs.append(f"the effective sample size is {share:.0%} of the tokens")
     gap, lag = _largest_gap(window)
     if gap > WEIGHTS_JUMPED and lag <= OLD:
-        signs.append(f"log-probs moved by up to {gap:.1f} nats a token before they were trained on")
+        signs.append(f"log-probs shifted by up to {gap:.1f} nats per token between generation and training")
     if not signs:
         return None
     return Symptom(
@@ -78,8 +77,8 @@ def _learning_rate_too_high(window: StepWindow) -> Symptom | None:
 
 
 def _gone(window: StepWindow) -> Symptom | None:
-    """A score that was lost within some steps, usually because steps are too large, but other causes exist."""
-    if not window.has_fallen or (at := _gone_at_once(window.steps)) is None:
+    """A score that was lost within a few steps, usually because the steps are too large."""
+    if not window.has_fallen or (at := window.so_far(_gone_at_once)) is None:
         return None
     return Symptom(
         text=f"{_fall(window)}, nearly all of it within {AT_ONCE} steps, at step {at}",
@@ -90,20 +89,20 @@ def _gone(window: StepWindow) -> Symptom | None:
 def _learning_rate_too_low(window: StepWindow) -> Symptom | None:
     """A score that stays while the weights hardly move."""
     score, before, gap = window.score, window.score_before, window.now("mismatch")
-    if score is None or before is None or score >= TOO_EASY or abs(score - before) > STAYS:
+    if score is None or before is None or score >= TOO_EASY or abs(score - before) > STAYS or window.has_risen:
         return None
     nats, lag = window.now("entropy"), _mean_lag(window.recent)
     if nats is not None and nats < health.MIN_ENTROPY:
         return None
-    rates = _values(window.steps, "learning_rate")
+    moved = window.so_far(_sum_of_rates)
     if gap is not None and lag >= 1:
         why = f"log-probs of weights {lag:.0f} steps old differ by {gap:.1g} nats" if gap < HARDLY_MOVED else ""
     else:
-        why = f"AdamW has moved no weight by more than about {sum(rates):.1g}" if 0 < sum(rates) < HARDLY_ANY else ""
+        why = f"AdamW has moved no weight by more than about {moved:.1g}" if 0 < moved < HARDLY_ANY else ""
     if not why:
         return None
     return Symptom(
-        text=f"the score stays at {score:.2f}, and {why}: the steps are too small",
+        text=f"the training reward stays at {score:.2f}, and {why}: the steps are too small",
         change="raise optimiser.learning_rate, or shorten optimiser.warmup_steps",
     )
 
@@ -112,7 +111,8 @@ def _mismatch(window: StepWindow) -> Symptom | None:
     largest, age = _largest_gap(window)
     if largest > WEIGHTS_JUMPED and age > OLD and window.has_fallen:
         return Symptom(
-            text=f"{_fall(window)}, and weights {age:.0f} steps old were up to {largest:.1f} nats a token away",
+            text=f"{_fall(window)}, and log-probs under weights {age:.0f} steps old differed by up to {largest:.1f} "
+            "nats per token",
             change="lower off_policy.k, or set correction",
         )
     if (text := health.mismatch(window.early, window.recent)) is None:
@@ -135,18 +135,18 @@ def _entropy_explodes(window: StepWindow) -> Symptom | None:
     if not (all(rises) or (any(rises) and not window.has_risen)):
         return None
     return Symptom(
-        text=f"entropy rose from {before:.2f} to {now:.2f} nats a token: the policy becomes random",
+        text=f"entropy rose from {before:.2f} to {now:.2f} nats per token: the policy becomes random",
         change="lower entropy_bonus or optimiser.learning_rate, or raise kl.coefficient",
     )
 
 
 def _entropy_gone(window: StepWindow) -> Symptom | None:
-    """A policy that has stopped to explore."""
+    """A policy that no longer explores."""
     text = health.low_entropy(window.early, window.recent)
     if text is None and (nats := window.change("entropy")) is not None and not window.has_risen:
         before, now = nats
         if now < ENTROPY_LEFT * before and (window.score or 0.0) < TOO_EASY:
-            text = f"entropy fell from {before:.2f} to {now:.2f} nats a token, and the training score has not risen"
+            text = f"entropy fell from {before:.2f} to {now:.2f} nats per token, and the training reward has not risen"
     if text is None:
         return None
     return Symptom(text=text, change="raise entropy_bonus or loss.clip_high, or lower optimiser.learning_rate")
@@ -166,14 +166,18 @@ def _empty_answers(window: StepWindow) -> Symptom | None:
 
 
 def _longer_not_better(window: StepWindow) -> Symptom | None:
-    match window.change("mean_tokens"), window.change("pass_rate"):
-        case (before, now), (rate_before, rate) if now > MUCH_LONGER * before and rate <= rate_before + NO_CHANGE:
-            return Symptom(
-                text=f"answers grew from {before:.0f} to {now:.0f} tokens, and the pass rate went from "
-                f"{rate_before:.2f} to {rate:.2f}",
-                change="set length_control: {type: penalty}, or look at what the reward pays for",
-            )
-    return None
+    tokens, held_out = window.change("mean_tokens"), window.held_out_change
+    scores, name = (held_out, "held-out score") if held_out else (window.change("pass_rate"), "training reward")
+    if tokens is None or scores is None:
+        return None
+    (before, now), (score_before, score) = tokens, scores
+    if now <= MUCH_LONGER * before or score > score_before + NO_CHANGE:
+        return None
+    return Symptom(
+        text=f"answers grew from {before:.0f} to {now:.0f} tokens, and the {name} went from {score_before:.2f} to "
+        f"{score:.2f}",
+        change="set length_control: {type: penalty}, or look at what the reward pays for",
+    )
 
 
 def _fallen(window: StepWindow) -> Symptom | None:
@@ -186,7 +190,7 @@ def _starved(window: StepWindow) -> Symptom | None:
         share, signal = window.now(f"{role}_idle"), 1 - (window.now("zero_variance") or 0.0)
         if share is not None and share > ALWAYS_IDLE and signal > 1 - NO_SIGNAL:
             return Symptom(
-                text=f"{role}s have waited for {share:.0%} of their time",
+                text=f"{role}s spend {share:.0%} of their time waiting",
                 change=f"use more cluster.{other} or fewer cluster.{role}s; under ppo_off_policy waiting is by design",
             )
     return None
@@ -229,26 +233,51 @@ def _mean_lag(rows: Sequence[LogRow]) -> float:
 
 
 def _fall(window: StepWindow) -> str:
-    return f"the training score fell from {window.best or 0.0:.2f} to {window.score or 0.0:.2f}"
+    return f"the training reward fell from {window.best or 0.0:.2f} to {window.score or 0.0:.2f}"
 
 
-def _gone_at_once(steps: Sequence[LogRow]) -> int | None:
-    """The step at which the score fell to LEFT_AT_ONCE of itself within AT_ONCE steps; None if it never did."""
+def _gone_at_once(steps: Sequence[LogRow]) -> list[int | None]:
+    """The first step so far at which the score fell to LEFT_AT_ONCE of itself within AT_ONCE steps, at every step."""
     width = AT_ONCE // 3
     scores = [score_of(steps[at : at + width]) for at in range(len(steps) - width + 1)]
     for at, (before, after) in enumerate(zip(scores, scores[AT_ONCE - width :], strict=False)):
         if before is not None and after is not None and before > CLEAR_FALL and after <= LEFT_AT_ONCE * before:
-            return int(steps[at + width]["step"])
-    return None
+            known = at + AT_ONCE - 1
+            return [None] * known + [int(steps[at + width]["step"])] * (len(steps) - known)
+    return [None] * len(steps)
+
+
+def _most_clipped(steps: Sequence[LogRow]) -> list[float]:
+    """The largest share of clipped ratios so far, each a mean over RECENT steps, or fewer at the end."""
+    found, most, so_far = [], 0.0, 0.0
+    for at in range(0, len(steps), health.RECENT):
+        clipped: list[float] = []
+        for row in steps[at : at + health.RECENT]:
+            clipped += _values([row], "ratio_clipped")
+            so_far = max(most, sum(clipped) / len(clipped) if clipped else 0.0)
+            found.append(so_far)
+        most = so_far
+    return found
+
+
+def _sum_of_rates(steps: Sequence[LogRow]) -> list[float]:
+    """Sum of the learning rates so far."""
+    return [*accumulate(row["learning_rate"] if row.get("learning_rate") is not None else 0 for row in steps)]
+
+
+def _worst_mismatch(steps: Sequence[LogRow]) -> list[LogRow | None]:
+    """The step so far with the largest gap between trainer and generator; None without any."""
+
+    def worse(worst: LogRow | None, row: LogRow | None) -> LogRow | None:
+        return row if worst is None or (row is not None and row["mismatch"] > worst["mismatch"]) else worst
+
+    return [*accumulate((row if row.get("mismatch") is not None else None for row in steps), worse)]
 
 
 def _largest_gap(window: StepWindow) -> tuple[float, float]:
     """The largest gap between trainer and generator so far, and the mean age of the weights at that step."""
-    rows = [row for row in window.steps if row.get("mismatch") is not None]
-    if not rows:
-        return 0.0, 0.0
-    worst = max(rows, key=lambda row: row["mismatch"])
-    return worst["mismatch"], _mean_lag([worst])
+    worst = window.so_far(_worst_mismatch)
+    return (0.0, 0.0) if worst is None else (worst["mismatch"], _mean_lag([worst]))
 
 
 TRAINING_RULES: dict[str, TrainingRule] = {

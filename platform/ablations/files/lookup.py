@@ -20,6 +20,9 @@ _PLURALS: dict[FileKind, str] = {"recipe": "recipes", "scale": "scales", "study"
 _PACKAGE = Path(__file__).parents[1]
 _REPOSITORY = _PACKAGE.parents[1]
 
+SHIPPED = tuple(root / folder for root in (_REPOSITORY, _PACKAGE) for folder in ("recipes", "sweeps"))
+"""Folders of the recipes, scales and sweeps that come with the package."""
+
 
 def find_file(kind: FileKind, name: str, *, named_at: Place, sweep: Path | None = None) -> Path:
     """The file of a recipe, scale or study; raises FileError, at the place that names it, if there is no such file."""

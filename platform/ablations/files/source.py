@@ -13,6 +13,7 @@ PyYAML parses; the code below converts its nodes. ruamel.yaml knows YAML 1.2 and
 The walk below would still be needed, and reading `sweeps/loo.yaml` would take 9 ms instead of 5.
 """
 
+import math
 import os
 import re
 from collections.abc import Callable, Mapping
@@ -24,13 +25,17 @@ import yaml
 
 from ablations.errors import FileError, Place
 from ablations.nearest_name import did_you_mean
+from scalerl.readable_folders import refuse_unreadable
 
 KeyPath = tuple[str | int, ...]
 """Keys and list positions that lead from the top of a file to a value: `("axes", "batch", 0)`."""
 
 MAX_BYTES = 1_000_000
+MAX_DEPTH = 50
+"""Limit on the nesting of one file; a large hand-written sweep has six levels."""
 MAX_VALUES = 20_000
 """Limit on the values in one file after aliases are expanded; a large hand-written sweep has a few hundred."""
+TOO_DEEP = f"nested more than {MAX_DEPTH} deep", "a dozen levels are plenty"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -103,6 +108,7 @@ def shown_value(value: Any) -> str:
 def _bytes(path: Path) -> bytes:
     place = Place(source=shown_path(path))
     try:
+        refuse_unreadable(path)
         with path.open("rb") as file:
             data = file.read(MAX_BYTES + 1)
     except FileNotFoundError:
@@ -150,7 +156,19 @@ def _parsed(text: str, root: Place) -> tuple[Any, dict[KeyPath, Place]]:
         right = "check the indentation, brackets and quotes around this line"
         raise tree.place(line).error(f"not YAML: {found}", right) from None
     except RecursionError:
-        raise root.error("nested too deeply", "a dozen levels are plenty") from None
+        line = _line_of_depth(text)
+        key = re.match(r"([A-Za-z_][\w.-]*):", text.splitlines()[line])
+        raise tree.place(line, (key[1],) if key else ()).error(*TOO_DEEP) from None
+
+
+def _line_of_depth(text: str) -> int:
+    """The 0-based line on which `text` is nested more than MAX_DEPTH deep."""
+    depth = 0
+    for event in yaml.parse(text, _CoreLoader):
+        depth += isinstance(event, yaml.CollectionStartEvent) - isinstance(event, yaml.CollectionEndEvent)
+        if depth > MAX_DEPTH:
+            return event.start_mark.line
+    return 0
 
 
 def _complaint(error: yaml.YAMLError, text: str) -> tuple[int, str]:
@@ -163,24 +181,19 @@ def _complaint(error: yaml.YAMLError, text: str) -> tuple[int, str]:
     return error.problem_mark.line if error.problem_mark else 0, f"{began}{error.problem}"
 
 
-def _integer(text: str) -> int:
-    return int(text, {"0o": 8, "0x": 16}.get(text[:2], 10))
-
-
-def _float(text: str) -> float:
-    return float(re.sub(r"\.(?=inf|nan)", "", text.lower()))
-
-
 _TAG = "tag:yaml.org,2002:"
 _SCALARS: dict[str, tuple[re.Pattern[str], Callable[[str], Any]]] = {
     _TAG + "null": (re.compile(r"(~|null|Null|NULL|)\Z"), lambda text: None),
     _TAG + "bool": (re.compile(r"(true|True|TRUE|false|False|FALSE)\Z"), lambda text: text.lower() == "true"),
-    _TAG + "int": (re.compile(r"([-+]?[0-9]{1,400}|0o[0-7]{1,400}|0x[0-9a-fA-F]{1,400})\Z"), _integer),
+    _TAG + "int": (
+        re.compile(r"([-+]?[0-9]{1,400}|0o[0-7]{1,400}|0x[0-9a-fA-F]{1,400})\Z"),
+        lambda text: int(text, {"0o": 8, "0x": 16}.get(text[:2], 10)),
+    ),
     _TAG + "float": (
         re.compile(
             r"([-+]?(\.[0-9]+|[0-9]+(\.[0-9]*)?)([eE][-+]?[0-9]+)?|[-+]?\.(inf|Inf|INF)|\.(nan|NaN|NAN))\Z",
         ),
-        _float,
+        lambda text: float(re.sub(r"\.(?=inf|nan)", "", text.lower())),
     ),
     _TAG + "str": (re.compile(""), str),
 }
@@ -221,6 +234,8 @@ class _Tree:
             raise self._error(
                 node, key, f"aliases expand to more than {MAX_VALUES} values", "write out only the values you need"
             )
+        if len(key) > MAX_DEPTH:
+            raise self._error(node, key[:1], *TOO_DEEP)
         if id(node) in self._around:
             raise self._error(node, key, "an alias that contains itself", "write the value out")
         self._around.add(id(node))
@@ -242,7 +257,10 @@ class _Tree:
         pattern, convert = _SCALARS[node.tag]
         if not pattern.match(node.value):
             raise self._error(node, key, f"{_shown_tag(node)} {node.value}", "write a value that matches the tag")
-        return convert(node.value)
+        value = convert(node.value)
+        if isinstance(value, float) and math.isinf(value) and "inf" not in node.value.lower():
+            raise self._error(node, key, f"the number {node.value} is too large", "write .inf if it is meant")
+        return value
 
     def _list(self, node: yaml.SequenceNode, key: KeyPath) -> list[Any]:
         values = []

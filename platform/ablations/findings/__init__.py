@@ -1,20 +1,21 @@
 """Findings of a sweep and prospects of a study: answers from the runs of a home folder. A map of the room:
 
 results         curves, fits and comparison of a sweep; summary: as a short table for a prompt or notebook
-remarks         what a reader must know before the numbers: collapsed, failed, shortened, warned of
+fitted_variant  the runs of a variant, and those of them that count
+remarks         what a reader must know before the numbers: collapsed, failed, shortened, warned of; run_ends: runs that
+                ended before the others, and the compute at which levels are read
 several_sweeps  several sweeps against one reference
-other_trainers  curves of other trainers, and of scripts that log by themselves, as results of a sweep
-logged_study    logs of other trainers on disk, each read once and kept
 repeated_runs   evidence on the run-to-run spread from repeated runs of other sweeps
 scale_ladder    differences over the scales of a study
 grid            the cells and main effects of crossed axes
 order           variants in another order
 advice          advice for settling open questions
-sweep_forecast  forecasts of the variants of a sweep, and their curves, kept beside the sweep; backtest: of finished
-                runs from their first part
+sweep_forecast  forecasts of the variants of a sweep, and their curves; kept_forecast: forecasts kept beside the sweep
+backtest        forecasts of finished runs from their first part
 design_options  seeds, budgets and samples to choose from, the cost of each choice, and the command that lists them
 earlier_runs    knowledge of a scale from the runs of a home folder
-study_design    the resolution of each design of a study; curve_design: of a study of another trainer
+own_spread      the run-to-run spread that the comparison finds from a study's own runs
+study_design    the resolution of each design of a study; curve_design: of imported runs
 cheapest_design   the cheapest design for a wanted difference; claim_design: for the claims of a study
 paper_comparison  the paper's comparison: its margin of 0.02, its B at a common A
 claim_card      the claims of a study, judged; the written cards of studies, read again

@@ -22,7 +22,6 @@ A claim "carries", "fades" or "flips" holds if that is the word over scales (`ab
 it is another of them, and otherwise stays undecided.
 """
 
-import json
 import math
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass, replace
@@ -43,6 +42,7 @@ from ablations.home.declared import Declaration, declarations, first_with
 from ablations.home.home import Home
 from ablations.home.started_sweep import read_sweep
 from ablations.study.claims import Claim
+from scalerl.plain_json import parsed_json
 
 ClaimOutcome = Literal["holds", "holds but smaller", "opposite", "no difference of that size", "cannot tell"]
 CARD_FILE = "card.json"
@@ -52,9 +52,10 @@ CARD_FILE = "card.json"
 def judged_claim(claim: Claim, answer: Answer | None) -> ClaimOutcome:
     """The outcome of a claim, given the answer to its question; None if the variant is not compared.
 
-    The claim `ceiling up by 0.09` with the interval [-0.01, 0.06] gives "no difference of that size".
+    A variant that is read at less compute than the others tells nothing about a claim on all of it. The claim `ceiling
+    up by 0.09` with the interval [-0.01, 0.06] gives "no difference of that size".
     """
-    if answer is None:
+    if answer is None or answer.read_at is not None:
         return "cannot tell"
     ends = answer.question.scaled(answer.lo), answer.question.scaled(answer.hi)
     lo, hi = (-math.inf if ends[0] is None else ends[0]), (math.inf if ends[1] is None else ends[1])
@@ -130,7 +131,7 @@ class Card:
     @cached_property
     def declarations(self) -> list[Declaration]:
         """Declarations of the study, the first one first."""
-        return declarations(self.results.sweep) if self.results.sweep else []
+        return declarations(self.results.sweep)
 
     @property
     def num_seeds(self) -> int:
@@ -178,7 +179,6 @@ class Card:
         """
         if not self.declarations:
             return None
-        assert self.results.sweep is not None, "only a sweep has declarations"
         sweeps = [self.results.sweep]
         if claim.is_over_scales and self.ladder is not None:
             sweeps = [read_sweep(sweeps[0].home, scale.sweep) for scale in self.ladder.scales]
@@ -197,8 +197,8 @@ def card_of(results: Results, ladder: ScaleLadder | None = None) -> Card:
     A claim against a variant other than the reference is judged by a comparison with that variant.
     """
     plan, sweep = results.plan, results.sweep
-    claims = [Claim(**written) for written in sweep.plan.claims] if sweep else []
-    if sweep is None or not claims:
+    claims = [Claim(**written) for written in sweep.plan.claims]
+    if not claims:
         raise AblationsError(
             f"sweep '{plan.sweep}' has no claims; write the paper's claims under `claims:` in its file"
         )
@@ -240,7 +240,7 @@ def read_card(folder: Path) -> WrittenCard | None:
     """The card in a sweep's folder; None if there is none, AblationsError if it is damaged or of an earlier form."""
     path = folder / CARD_FILE
     try:
-        data = json.loads(path.read_bytes())
+        data = parsed_json(path.read_bytes())
         return WrittenCard(
             sweep=folder.name,
             scale=data["scale"],

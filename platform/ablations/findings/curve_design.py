@@ -10,8 +10,9 @@ from ablations.answers.known_scale import PAPER_PROMPTS, KnownScale, RunSpread, 
 from ablations.answers.simulated_runs import SimulatedRuns
 from ablations.errors import AblationsError
 from ablations.findings.design_options import BUDGET_FACTORS, SEED_COUNTS
+from ablations.findings.own_spread import own_spread
 from ablations.findings.results import Results
-from ablations.fit.options import FitSettings
+from ablations.fit.options import MIN_READINGS, FitSettings
 from ablations.fit.result import Fit
 
 
@@ -52,6 +53,8 @@ def foresee_curves(results: Results) -> list[CurveDesign]:
     for factor in BUDGET_FACTORS:
         budget = factor * results.plan.budget_gpu_hours
         compute = np.arange(0.0, budget * (1 + 1e-9), every)
+        if compute.size <= MIN_READINGS:
+            continue  # no run of this budget could be fitted
         runs = SimulatedRuns(
             known=known,
             compute=compute,
@@ -67,6 +70,8 @@ def foresee_curves(results: Results) -> list[CurveDesign]:
 
 def _known(results: Results, fits: list[Fit]) -> KnownScale:
     assert results.comparison is not None
+    of_variants = {variant.name: variant.fits for variant in results.variants if variant.fits}
+    spread = own_spread(of_variants, results.plan.reference) or RunSpread.of(results.comparison.spreads)
     run_sd, autocorrelation = noise_of(fits)
     return KnownScale(
         law=sorted(fits, key=lambda fit: float(fit.predict(fit.window[1])[0]))[len(fits) // 2].predict,
@@ -74,6 +79,6 @@ def _known(results: Results, fits: list[Fit]) -> KnownScale:
         autocorrelation=autocorrelation,
         prompts=PAPER_PROMPTS,
         sampling_share=1.0,
-        spread=RunSpread.of(results.comparison.spreads),
+        spread=spread,
         num_runs=len(results.runs),
     )

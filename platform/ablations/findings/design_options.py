@@ -8,7 +8,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from ablations.home.home import Home
-from ablations.home.labels import Labels
+from ablations.home.plan import Plan
 from ablations.study.expand import Study
 from ablations.study.fittable import readings_before
 
@@ -116,7 +116,7 @@ def seeds_of(seeds: Sequence[int], count: int) -> tuple[int, ...]:
     return kept + tuple(next(others) for _ in range(count - len(kept)))
 
 
-def design_command(plan: Labels) -> str:
+def design_command(plan: Plan) -> str:
     """The sweep's own command with the verb `design`, reduced to the options in `KEPT_OPTIONS`."""
     words = shlex.split(plan.command)
     if words[:2] != ["platform", "sweep"]:

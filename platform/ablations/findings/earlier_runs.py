@@ -7,7 +7,7 @@ from itertools import islice
 import numpy as np
 
 from ablations.answers.known_scale import PAPER_PROMPTS, KnownScale, RunSpread, Speed, noise_of
-from ablations.answers.level import LAST_SHARE, common_compute, level_of, mean_weights
+from ablations.answers.level import LAST_SHARE, compared_at, last_compute, level_of, mean_weights
 from ablations.answers.run_to_run import run_to_run
 from ablations.findings.repeated_runs import SAME, UNUSABLE, says_of_group
 from ablations.fit.result import Fit
@@ -35,9 +35,10 @@ class EarlierRun:
 
 
 def known_of_home(home: Home, scale: str, reference: AnyRecipe, task: str | None) -> KnownScale | None:
-    """Knowledge of the scale from earlier runs; None if none can be fitted."""
+    """Knowledge of the scale from earlier runs, of those that rise if any does; None if none can be fitted."""
     runs = list(islice(_earlier_runs(home, scale, reference, task), MOST_RUNS))
     usable = [run for run in runs if run.fit.verdict not in UNUSABLE]
+    usable = usable or [run for run in runs if run.fit.verdict != "collapsed"]
     if not usable:
         return None
     # Noise too is the reference's if known, since a recipe that eq. 1 fits badly has more noise.
@@ -85,8 +86,8 @@ def _recipe_of(folder: RunFolder) -> AnyRecipe | None:
 
 
 def _middle(fits: Sequence[Fit]) -> Fit:
-    """The fit with the median pass rate at the compute that all have reached."""
-    compute = common_compute(fits)
+    """The fit with the median pass rate at the compute at which the runs are compared."""
+    compute = compared_at(fits)
     return sorted(fits, key=lambda fit: float(fit.predict(compute)[0]))[len(fits) // 2]
 
 
@@ -104,7 +105,7 @@ def _sampling_share(fits: Sequence[Fit]) -> float:
     """Sampling variance of levels divided by p (1 - p) / n; 1 if no run records its number of samples."""
     shares = []
     for fit in fits:
-        curve, compute = fit.curve, common_compute([fit])
+        curve, compute = fit.curve, last_compute(fit)
         level = level_of(curve, compute)
         if level is not None and curve.samples is not None and level.variance > 0:
             weights = mean_weights(curve.compute, (1 - LAST_SHARE) * compute, compute)
@@ -121,7 +122,7 @@ def _spread(runs: Sequence[EarlierRun]) -> RunSpread:
     return RunSpread.of(
         {
             question: run_to_run([found for one in says if (found := one.get(question))])
-            for question in ("level", "ceiling", "target")
+            for question in ("level", "ceiling", "compute")
         }
     )
 

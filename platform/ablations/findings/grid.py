@@ -49,7 +49,8 @@ def grid_of(
 ) -> Grid | None:
     """The grid among compared variants, given the axes of each; None if no two axes are crossed.
 
-    The grid with the most cells is returned if there are several.
+    The grid with the most cells is returned if there are several. `fits` are those of the variants that are read at the
+    compute of the comparison; another cell has no part in an effect.
     """
     crossed = Counter(tuple(axes) for name, axes in axes_of.items() if len(axes) > 1 and name != comparison.reference)
     for names, _ in crossed.most_common():
@@ -62,7 +63,7 @@ def grid_of(
         own = {name: reference[name] for name in names if name in reference}
         bases = {name: own[name] if own.get(name) in values[name] else values[name][0] for name in names}
         fitted = {cell: fits[variant] for cell, variant in cells.items() if fits.get(variant)}
-        effects = main_effects(fitted, values, bases, comparison.spreads)
+        effects = main_effects(fitted, values, bases, comparison.spreads, comparison.footing.compute)
         if {effect.axis for effect in effects} == set(names):
             return Grid(axes=values, own=own, bases=bases, cells=cells, effects=tuple(effects))
     return None

@@ -5,7 +5,8 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Literal
 
 if TYPE_CHECKING:
-    from ablations.findings.results import FittedVariant, Results
+    from ablations.findings.fitted_variant import FittedVariant
+    from ablations.findings.results import Results
 
 OrderBy = Literal["level", "ceiling", "compute", "name"]
 
@@ -21,14 +22,15 @@ def in_order(results: "Results", by: OrderBy) -> "Results":
     return replace(results, variants=tuple(ranked))
 
 
-def _rank(results: "Results", variant: "FittedVariant", by: OrderBy) -> tuple[float, str]:
+def _rank(results: "Results", variant: "FittedVariant", by: OrderBy) -> tuple[bool, float, str]:
+    """The place of a variant; one that is read at another compute than the others comes behind them."""
     if by == "name":
-        return 0.0, variant.name
+        return False, 0.0, variant.name
     if by == "ceiling":
         found = results.asymptote(variant)
-        return (math.inf if found is None or not found.rises else -found.lo), ""
+        return False, (math.inf if found is None or not found.rises else -found.lo), ""
     line = results.compared(variant.name)
-    value = line and line.answers[by].estimate
-    if value is None:
-        return math.inf, ""
-    return (-value if by == "level" else value), ""
+    answer = line and line.answers[by]
+    if answer is None or answer.estimate is None:
+        return True, math.inf, ""
+    return answer.read_at is not None, (-answer.estimate if by == "level" else answer.estimate), ""

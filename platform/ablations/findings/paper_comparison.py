@@ -34,14 +34,14 @@ WARNING = (
 class PaperVariant:
     """One variant by the paper's rule, with a fit for each seed; numbers are means over seeds.
 
-    PaperVariant(name="loo-loss", fits=(fit,), delta_A=-0.06, difference="ceiling down")
+    PaperVariant(name="loo-loss", fits=(fit,), ceiling_difference=-0.06, ceiling_verdict="ceiling down")
     """
 
     name: str
     fits: tuple[PaperFit, ...]
-    delta_A: float
+    ceiling_difference: float
     """A minus the reference's A."""
-    difference: str
+    ceiling_verdict: str
     """Verdict of `paper_rule`; "no difference seen" is the paper's "equal"."""
     refits: tuple[PaperFit, ...] = ()
     """The fits with A fixed at the common A; empty if A differs from the reference's by more than PAPER_MARGIN."""
@@ -82,8 +82,8 @@ class PaperVariant:
             "A_margin": PAPER_MARGIN,
             "B": self.B,
             "C_mid": self.C_mid,
-            "delta_A": self.delta_A,
-            "difference": self.difference,
+            "ceiling_difference": self.ceiling_difference,
+            "ceiling_verdict": self.ceiling_verdict,
             "B_at_common_A": self.B_at_common_A,
             "delta_B_at_common_A": self.delta_B,
             "edges": list(self.edges),
@@ -161,8 +161,8 @@ def paper_compare(
         raise AblationsError(f"paper mode compares with {reference!r}, which has no fit; {why}")
 
     A = {name: fmean(fit.A for fit in of_variant) for name, of_variant in fits.items()}
-    delta_A = {name: round(of_variant - A[reference], DIGITS) for name, of_variant in A.items()}
-    equal = [name for name in fits if paper_rule(delta_A[name]) == NO_DIFFERENCE]
+    ceiling_difference = {name: round(of_variant - A[reference], DIGITS) for name, of_variant in A.items()}
+    equal = [name for name in fits if paper_rule(ceiling_difference[name]) == NO_DIFFERENCE]
     common_A = fmean(A[name] for name in equal)
     refits = {name: fitted(name, common_A) for name in equal}
     B = {name: fmean(fit.B for fit in of_variant) for name, of_variant in refits.items()}
@@ -172,8 +172,8 @@ def paper_compare(
             PaperVariant(
                 name=name,
                 fits=of_variant,
-                delta_A=delta_A[name],
-                difference=REFERENCE if name == reference else paper_rule(delta_A[name]),
+                ceiling_difference=ceiling_difference[name],
+                ceiling_verdict=REFERENCE if name == reference else paper_rule(ceiling_difference[name]),
                 refits=refits.get(name, ()),
                 delta_B=B[name] - B[reference] if name in B else None,
             )

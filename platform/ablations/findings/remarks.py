@@ -16,20 +16,28 @@ import numpy as np
 
 from ablations.answers.compare import Comparison
 from ablations.answers.outliers import Unlike
-from ablations.home.labels import Labels, run_name
+from ablations.fit.curve import Curve
+from ablations.fit.fall import Change, change_of, end_below_their_start, find_fall
+from ablations.home.labels import run_name
+from ablations.home.plan import Plan
 from ablations.home.state import State
 from ablations.home.stops import Stopped
 from ablations.readings.fitted_run import FittedRun
-from ablations.text import compute_text, counted
+from ablations.text import compute_text, counted, cut_message
 from scalerl.run.idle_steps import ALL_REWARDS_EQUAL, IDLE_STEPS, UNCHANGED
 
 RemarkKind = Literal[
     "collapsed",
+    "fell",
     "failed",
+    "ended early",
+    "read early",
     "trained on nothing",
     "shortened",
     "unfinished",
+    "below its start",
     "code",
+    "copies",
     "unlike",
     "stopped",
     "health",
@@ -40,9 +48,11 @@ Weight = Literal["error", "warning", "note"]
 WEIGHTS: tuple[Weight, ...] = ("error", "warning", "note")
 """From the gravest: an error spoils a run, a warning asks for a look, a note is expected."""
 ANY_NUMBER = re.compile(r"\d+(?:\.\d+)?")
+LEAST_DIFFERENT = 4
+"""Scores that differ from which two runs have the same ones by no chance."""
 MOST_NAMED = 5
 """Limit on the runs named in one remark."""
-MOST_CAUSE = 160
+MOST_CAUSE = 600
 """Limit on the characters of a failure's message."""
 
 
@@ -80,7 +90,7 @@ class Remark:
 
 
 def remarks_of(
-    plan: Labels,
+    plan: Plan,
     runs: Sequence[FittedRun],
     *,
     comparison: Comparison | None = None,
@@ -91,17 +101,25 @@ def remarks_of(
     stops, stopped = stops or {}, stopped or {}
     found = [
         *_collapsed(plan, runs),
+        *_fell(plan, runs),
         *_failed(plan, runs),
         *_trained_on_nothing(runs),
-        *_shortened(plan),
+        *_cut_message(plan),
+        *_copies(runs),
         *_code(runs),
         *_unfinished(plan, runs, stopped),
+        *_below_their_start(plan, runs),
         *([] if comparison is None else _unlike(plan, comparison.unlike)),
         *_stopped(plan, stops, stopped),
         *_health(runs),
         *_one_seed(runs),
     ]
-    return tuple(sorted(found, key=lambda one: WEIGHTS.index(one.weight)))
+    return by_weight(found)
+
+
+def by_weight(remarks: Iterable[Remark]) -> tuple[Remark, ...]:
+    """The remarks, the gravest first."""
+    return tuple(sorted(remarks, key=lambda one: WEIGHTS.index(one.weight)))
 
 
 def clauses_on(remarks: Iterable[Remark], variant: str) -> list[str]:
@@ -114,26 +132,48 @@ def cells_on(remarks: Iterable[Remark], variant: str) -> list[str]:
     return [one.cell for one in remarks if variant in one.variants and one.weight == "error"]
 
 
-def fall_of(run: FittedRun, hours_name: str) -> str:
-    """The fall of a collapsed run, from the last reading fitted to the last one due: `0.703 at 1,000 to 0.609 at 1,250
-    GPU-hours`; empty for any other run.
+def collapse_of(run: FittedRun, hours_name: str) -> str:
+    """The decline of a collapsed run, from the last reading fitted to the last one due: `0.703 at 1,000 to 0.609 at
+    1,250 GPU-hours`; empty for any other run.
     """
     if run.fit is None or run.curve is None or run.fit.verdict != "collapsed":
         return ""
-    compute, score = run.curve.compute, run.curve.score
+    compute = run.curve.compute
     first, last = (
         int(np.searchsorted(compute, end, side="right")) - 1 for end in (run.fit.window[1], run.fit.settings.fit_to)
     )
-    before, after = (f"{score[at]:.3f} at {compute_text(float(compute[at]))}" for at in (first, last))
+    return _from_to(run.curve, first, last, hours_name)
+
+
+def fall_of(run: FittedRun, hours_name: str) -> str:
+    """The fall of a run that has not collapsed, with a fit or too short for one, from its highest reading to its last
+    one due: `0.959 at 0 to 0.367 at 400 GPU-hours`; empty if it did not fall.
+    """
+    if run.curve is None or (run.fit is not None and run.fit.verdict != "fell"):
+        return ""
+    fit_to = np.inf if run.fit is None else run.fit.settings.fit_to
+    if (fall := find_fall(run.curve, fit_to)) is not None:
+        return _from_to(run.curve, fall.peak, fall.last, hours_name)
+    if run.fit is None:
+        return ""
+    last = int(np.searchsorted(run.curve.compute, fit_to, side="right")) - 1
+    return _from_to(run.curve, int(np.argmax(run.curve.score[: last + 1])), last, hours_name)
+
+
+def _from_to(curve: Curve, first: int, last: int, hours_name: str) -> str:
+    before, after = (f"{curve.score[at]:.3f} at {compute_text(float(curve.compute[at]))}" for at in (first, last))
     return f"{before} to {after} {hours_name}"
 
 
 def remarks_on_run(run: FittedRun, hours_name: str) -> tuple[Remark, ...]:
-    """The remarks on one run by itself, the gravest first: its collapse, and the warnings of its trainer."""
+    """The remarks on one run by itself, the gravest first: its collapse or fall, and the warnings of its trainer."""
     found = []
-    if fall := fall_of(run, hours_name):
-        text = f"the pass rate collapsed ({fall}); evaluations after the fall are left out of the fit"
+    if decline := collapse_of(run, hours_name):
+        text = f"the pass rate collapsed ({decline}); evaluations after the fall are left out of the fit"
         found.append(Remark(kind="collapsed", weight="error", text=text, runs=(run.name,), num_runs=1))
+    if fall := fall_of(run, hours_name):
+        text = f"the pass rate fell ({fall})"
+        found.append(Remark(kind="fell", weight="error", text=text, runs=(run.name,), num_runs=1))
     for warning in run.warnings:
         kind, weight, text = _judged(run, warning)
         found.append(Remark(kind=kind, weight=weight, text=text, runs=(run.name,), num_runs=1))
@@ -159,9 +199,7 @@ def unlike_said(one: Unlike, compute_name: str) -> str:
     return f"{one.variant}: {'; '.join(said)}." if said else ""
 
 
-def _by_variant(
-    runs: Sequence[FittedRun], holds: Callable[[FittedRun], bool]
-) -> list[tuple[str, list[FittedRun], int]]:
+def by_variant(runs: Sequence[FittedRun], holds: Callable[[FittedRun], bool]) -> list[tuple[str, list[FittedRun], int]]:
     """Each variant with runs that satisfy the condition: its name, these runs, and the number of all its runs."""
     groups: dict[str, list[FittedRun]] = {}
     for run in runs:
@@ -170,34 +208,107 @@ def _by_variant(
     return [(name, some, number) for name, some, number in found if some]
 
 
-def _remark(
-    kind: RemarkKind, variant: str, some: Sequence[FittedRun], num_runs: int, said: str, after: str = ""
+def seeds_said(some: Sequence[FittedRun], num_runs: int) -> str:
+    """`1 of 3 seeds`."""
+    return f"{len(some)} of {counted(num_runs, 'seed')}"
+
+
+def remark_on(
+    kind: RemarkKind,
+    variant: str,
+    some: Sequence[FittedRun],
+    num_runs: int,
+    clause: str,
+    after: str = "",
+    weight: Weight = "error",
 ) -> Remark:
-    """An error about runs of one variant: `dapo: 1 of 3 seeds collapsed (seed 1: ...). After.`"""
-    clause = f"{len(some)} of {counted(num_runs, 'seed')} {said}"
+    """A remark about runs of one variant: `dapo: 1 of 3 seeds collapsed (seed 1: ...). After.`"""
     names = tuple(run.name for run in some)
     text = f"{variant}: {clause}.{after}"
     return Remark(
-        kind=kind, weight="error", text=text, variants=(variant,), runs=names, num_runs=num_runs, clause=clause
+        kind=kind, weight=weight, text=text, variants=(variant,), runs=names, num_runs=num_runs, clause=clause
     )
 
 
-def _collapsed(plan: Labels, runs: Sequence[FittedRun]) -> Iterable[Remark]:
-    for name, some, number in _by_variant(runs, lambda run: bool(fall_of(run, ""))):
-        falls = "; ".join(f"seed {run.seed}: {fall_of(run, plan.hours_name)}" for run in some)
+def _collapsed(plan: Plan, runs: Sequence[FittedRun]) -> Iterable[Remark]:
+    for name, some, number in by_variant(runs, lambda run: bool(collapse_of(run, ""))):
+        falls = "; ".join(f"seed {run.seed}: {collapse_of(run, plan.hours_name)}" for run in some)
         left_out = "the fall are left out of its fit" if len(some) == 1 else "the falls are left out of their fits"
         after = f" The intervals of {name} include this; those of other variants do not."
-        yield _remark("collapsed", name, some, number, f"collapsed ({falls}; evaluations after {left_out})", after)
+        yield remark_on(
+            "collapsed",
+            name,
+            some,
+            number,
+            f"{seeds_said(some, number)} collapsed ({falls}; evaluations after {left_out})",
+            after,
+        )
 
 
-def _failed(plan: Labels, runs: Sequence[FittedRun]) -> Iterable[Remark]:
-    for name, some, number in _by_variant(runs, has_failed):
+def _fell(plan: Plan, runs: Sequence[FittedRun]) -> Iterable[Remark]:
+    for name, some, number in by_variant(runs, lambda run: bool(fall_of(run, ""))):
+        falls = "; ".join(f"seed {run.seed}: {fall_of(run, plan.hours_name)}" for run in some)
+        yield remark_on("fell", name, some, number, f"{seeds_said(some, number)} fell ({falls})")
+
+
+def _below_their_start(plan: Plan, runs: Sequence[FittedRun]) -> Iterable[Remark]:
+    """The variants whose runs end below their first evaluation; if all do, the training harms the model."""
+    changes: dict[str, list[Change]] = {run.variant: [] for run in runs}
+    for run in runs:
+        if run.curve is not None and (change := change_of(run.curve, plan.fit_to_gpu_hours)) is not None:
+            changes[run.variant].append(change)
+    if below := {name: some for name, some in changes.items() if end_below_their_start(some)}:
+        numbers = ", ".join(
+            f"{name} {np.mean([one.start for one in some]):.3f} to {np.mean([one.end for one in some]):.3f}"
+            for name, some in below.items()
+        )
+        yield Remark(
+            kind="below its start",
+            weight="warning",
+            text=f"{below_start_said(tuple(below), len(changes))} (first evaluation to last third: {numbers}).",
+            variants=tuple(below),
+            runs=tuple(run.name for run in runs if run.variant in below),
+            num_runs=len(runs),
+        )
+
+
+def below_start_said(names: Sequence[str], num_variants: int) -> str:
+    """`Both variants end below their start: RL makes this model worse`, or the names of those that do."""
+    if len(names) == num_variants > 1:
+        every = "Both" if num_variants == 2 else f"All {num_variants}"
+        return f"{every} variants end below their start: RL makes this model worse"
+    if len(names) > MOST_NAMED:
+        return f"{len(names)} of {num_variants} variants end below their start"
+    return f"{' and '.join(names)} {'ends below its' if len(names) == 1 else 'end below their'} start"
+
+
+def _copies(runs: Sequence[FittedRun]) -> Iterable[Remark]:
+    """The runs whose evaluations are those of another: one log under two names, or a seed or setting without effect."""
+    first: dict[tuple[bytes, bytes], FittedRun] = {}
+    for run in runs:
+        if run.curve is None or np.unique(run.curve.score).size < LEAST_DIFFERENT:
+            continue
+        other = first.setdefault((run.curve.compute.tobytes(), run.curve.score.tobytes()), run)
+        if other is run:
+            continue
+        idle = "seed" if other.variant == run.variant else "setting"
+        text = (
+            f"{other.name} and {run.name} have the same evaluations; one log may stand under two names, or the {idle} "
+            "has no effect."
+        )
+        variants = tuple(dict.fromkeys((other.variant, run.variant)))
+        names = (other.name, run.name)
+        yield Remark(kind="copies", weight="warning", text=text, variants=variants, runs=names, num_runs=len(runs))
+
+
+def _failed(plan: Plan, runs: Sequence[FittedRun]) -> Iterable[Remark]:
+    for name, some, number in by_variant(runs, has_failed):
         said = "; ".join(
             f"seed {run.seed} at {compute_text(run.cost_gpu_hours)} of {compute_text(plan.budget_gpu_hours)} "
             f"{plan.hours_name}: {_cause(run)}"
             for run in some
         )
-        yield _remark("failed", name, some, number, f"failed ({said})")
+        yield remark_on("failed", name, some, number, f"{seeds_said(some, number)} failed ({said})")
 
 
 def has_failed(run: FittedRun) -> bool:
@@ -206,19 +317,20 @@ def has_failed(run: FittedRun) -> bool:
 
 
 def _cause(run: FittedRun) -> str:
-    text = " ".join(run.message.split()).rstrip(".")
     if run.state == State.STALE:
         return "its process died without a message"
-    return (text if len(text) <= MOST_CAUSE else f"{text[:MOST_CAUSE]} ...") or str(run.state)
+    return cut_message(run.message, MOST_CAUSE).rstrip(".") or str(run.state)
 
 
 def _trained_on_nothing(runs: Sequence[FittedRun]) -> Iterable[Remark]:
-    for name, some, number in _by_variant(runs, lambda run: any(UNCHANGED in text for text in run.warnings)):
+    for name, some, number in by_variant(runs, lambda run: any(UNCHANGED in text for text in run.warnings)):
         said = "; ".join(f"seed {run.seed}: {text}" for run in some for text in run.warnings if UNCHANGED in text)
-        yield _remark("trained on nothing", name, some, number, f"trained on nothing ({said})")
+        yield remark_on(
+            "trained on nothing", name, some, number, f"{seeds_said(some, number)} trained on nothing ({said})"
+        )
 
 
-def _shortened(plan: Labels) -> Iterable[Remark]:
+def _cut_message(plan: Plan) -> Iterable[Remark]:
     if plan.begun is None:
         return
     is_narrower = plan.size.num_variants < plan.begun.num_variants
@@ -238,7 +350,9 @@ def _code(runs: Sequence[FittedRun]) -> Iterable[Remark]:
         yield Remark(kind="code", weight="warning", text=text)
 
 
-def _unfinished(plan: Labels, runs: Sequence[FittedRun], stopped: Mapping[str, Stopped]) -> Iterable[Remark]:
+def _unfinished(plan: Plan, runs: Sequence[FittedRun], stopped: Mapping[str, Stopped]) -> Iterable[Remark]:
+    if plan.imported:  # the budget of another trainer is unknown
+        return
     some = [
         run
         for run in runs
@@ -251,7 +365,7 @@ def _unfinished(plan: Labels, runs: Sequence[FittedRun], stopped: Mapping[str, S
         yield Remark(kind="unfinished", weight="warning", text=text, runs=names, num_runs=len(runs))
 
 
-def _unlike(plan: Labels, found: Sequence[Unlike]) -> Iterable[Remark]:
+def _unlike(plan: Plan, found: Sequence[Unlike]) -> Iterable[Remark]:
     for one in found:
         if text := unlike_said(one, plan.compute_name):
             runs = (one.run,) if one.run else ()
@@ -260,7 +374,7 @@ def _unlike(plan: Labels, found: Sequence[Unlike]) -> Iterable[Remark]:
             )
 
 
-def _stopped(plan: Labels, stops: Mapping[str, Stopped], stopped: Mapping[str, Stopped]) -> Iterable[Remark]:
+def _stopped(plan: Plan, stops: Mapping[str, Stopped], stopped: Mapping[str, Stopped]) -> Iterable[Remark]:
     for stop in stops.values():
         if stop.run in stopped or not stop.ends_run:
             text = f"{run_name(stop.variant, stop.seed)}: {stop.text(plan)}."
@@ -313,7 +427,7 @@ def ranged(texts: Sequence[str]) -> str:
 
 
 def _one_seed(runs: Sequence[FittedRun]) -> Iterable[Remark]:
-    lone = [some[0] for _, some, number in _by_variant(runs, lambda _: True) if number == 1]
+    lone = [some[0] for _, some, number in by_variant(runs, lambda _: True) if number == 1]
     if not lone:
         return
     variants = tuple(run.variant for run in lone)

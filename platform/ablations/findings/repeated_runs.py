@@ -17,7 +17,8 @@ from pathlib import Path
 
 import numpy as np
 
-from ablations.answers.questions import LEVEL, QUESTIONS
+from ablations.answers.level import last_compute
+from ablations.answers.questions import LEVEL, QUESTIONS, asked_at
 from ablations.answers.repeats import NO_OTHERS, OtherSweeps, Repeats
 from ablations.answers.run_to_run import ENOUGH_FREEDOM
 from ablations.fit.asymptote import WITHOUT_RISE
@@ -121,7 +122,7 @@ def repeats_of_home(
     sweep_of: dict[str, str] = {}
     unkept = ""
     for group in groups:
-        if freedom + sum(one.says[LEVEL.spread].freedom for one in found if LEVEL.spread in one.says) >= ENOUGH_FREEDOM:
+        if freedom + sum(one.says[LEVEL.name].freedom for one in found if LEVEL.name in one.says) >= ENOUGH_FREEDOM:
             break
         try:
             key = _key(group, settings)
@@ -132,16 +133,13 @@ def repeats_of_home(
         if kept is None:
             one = make()
         else:
-            one, why = kept_tree(kept / f"{key}.npz", make, GroupFinding, classes=(Repeats,), most=MOST_GROUPS)
+            one, why = kept_tree(kept / f"{key}.msgpack", make, GroupFinding, most=MOST_GROUPS)
         found.append(one)
         unkept = unkept or why
         sweep_of |= {one.run.id: one.sweep for one in group}
     names = dict.fromkeys(sweep_of[run_id] for one in found for run_id in one.used)
     return OtherSweeps(
-        says={
-            one.spread: tuple(group.says[one.spread] for group in found if one.spread in group.says)
-            for one in QUESTIONS
-        },
+        says={one.name: tuple(group.says[one.name] for group in found if one.name in group.says) for one in QUESTIONS},
         sweeps=tuple(name for name in names if name != sweep),
         left_out=(*unreadable, *(text for one in found for text in one.left_out)),
         unkept=unkept,
@@ -201,7 +199,8 @@ def _finding(group: Sequence[RepeatedRun], settings: FitSettings, sweep: str) ->
     if len(usable) < 2:
         return GroupFinding(left_out=tuple(left_out))
     num_here = sum(one.sweep == sweep for one, _ in usable)
-    said = says_of_group([fit for _, fit in usable])
+    fits = [fit for _, fit in usable]
+    said = says_of_group(fits, compute=min(map(last_compute, fits)))  # all cover enough of the window
     return GroupFinding(
         says={spread: replace(found, num_here=num_here) for spread, found in said.items()},
         used=tuple(one.run.id for one, _ in usable),
@@ -209,9 +208,9 @@ def _finding(group: Sequence[RepeatedRun], settings: FitSettings, sweep: str) ->
     )
 
 
-def says_of_group(fits: Sequence[Fit]) -> dict[str, Repeats]:
-    """The evidence of runs of one recipe on each spread."""
-    return {one.spread: found for one in QUESTIONS if (found := one.repeats(fits, (), ""))}
+def says_of_group(fits: Sequence[Fit], *, compute: float | None = None) -> dict[str, Repeats]:
+    """The evidence of runs of one recipe on each spread, read at a compute, by default where they are compared."""
+    return {one.name: found for one in QUESTIONS if (found := asked_at(one, compute).repeats(fits, (), ""))}
 
 
 def _reaches(read: FittedRun, settings: FitSettings) -> bool:

@@ -4,7 +4,7 @@ A run that cannot be fitted has a reason instead of a fit, so that one bad run h
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from functools import cached_property
 from itertools import islice
 from pathlib import Path
@@ -12,111 +12,71 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from ablations.answers.answer import Question
 from ablations.answers.compare import PLAIN_KEYS, Comparison, VariantResult, compare
-from ablations.answers.differences import mean_ceiling
+from ablations.answers.footing import NEARLY, Footing
 from ablations.answers.interactions import Interaction, interactions
-from ablations.answers.questions import CEILING, QUESTIONS
+from ablations.answers.level import last_compute
+from ablations.answers.questions import QUESTIONS
 from ablations.answers.repeats import NO_OTHERS, OtherSweeps
-from ablations.answers.rise import verdict_together
 from ablations.errors import AblationsError
+from ablations.findings.fitted_variant import NO_FIT, FittedVariant, on_one_footing
 from ablations.findings.grid import Grid, grid_of
-from ablations.findings.remarks import Remark, cells_on, remarks_of, warnings_of_run
+from ablations.findings.remarks import Remark, by_weight, cells_on, remarks_of, warnings_of_run
 from ablations.findings.repeated_runs import of_other_sweeps, some_recipe
+from ablations.findings.run_ends import remarks_on_ends
 from ablations.findings.summary import Summary, grouped
-from ablations.fit.asymptote import AsymptoteEstimate, asymptote_of
+from ablations.fit.asymptote import AsymptoteEstimate
 from ablations.fit.result import Fit
 from ablations.home.home import find_home
-from ablations.home.labels import Labels
+from ablations.home.plan import Plan
 from ablations.home.started_sweep import StartedSweep, read_sweep
+from ablations.home.state import State
 from ablations.home.stops import Stopped, read_stops
 from ablations.nearest_name import did_you_mean
 from ablations.readings.fitted_run import FittedRun, fitted_runs
-from ablations.readings.hours import Hours
 from ablations.readings.readings_together import Done
 from ablations.readings.task_curves import with_task
 from ablations.study.recipe_differences import recipe_settings
-from ablations.text import at_scale, changes_text
+from ablations.text import at_scale, changes_text, compute_text, settings_json
 
 if TYPE_CHECKING:
     from pandas import DataFrame
 
 _Entry = TypeVar("_Entry")
-NO_FIT = "no fit"
-"""Verdict on a variant that cannot be compared."""
-
-
-@dataclass(frozen=True, kw_only=True, eq=False)
-class FittedVariant:
-    """The runs of one variant, one per seed."""
-
-    name: str
-    overrides: dict[str, Any]
-    runs: tuple[FittedRun, ...]
-
-    @property
-    def fits(self) -> list[Fit]:
-        """The fits of the runs that have one."""
-        return [run.fit for run in self.runs if run.fit is not None]
-
-    @property
-    def cost_gpu_hours(self) -> float:
-        """Compute spent by all seeds together."""
-        return sum(run.cost_gpu_hours for run in self.runs)
-
-    @property
-    def hours(self) -> Hours | None:
-        """Device time of all seeds whose logs record it."""
-        return Hours.of_runs([run.hours for run in self.runs if run.hours is not None])
-
-    @property
-    def reasons(self) -> list[str]:
-        """Reasons why runs have no fit, one sentence per run."""
-        reasons = [(run.name, run.reason) for run in self.runs if run.reason]
-        return [reason if repr(name) in reason else f"{name}: {reason}" for name, reason in reasons]
-
-    @property
-    def asymptote(self) -> AsymptoteEstimate | None:
-        """The mean A of all seeds for display; None without a fit."""
-        if not self.fits:
-            return None
-        ceiling = mean_ceiling(self.fits, CEILING.spread_of([self.fits], ()))
-        assert ceiling.lo is not None  # every fit bounds A from below
-        verdict = verdict_together(self.fits, ceiling.lo, ceiling.hi)
-        return asymptote_of(ceiling.estimate, lo=ceiling.lo, hi=ceiling.hi, verdict=verdict)
-
-    def __repr__(self) -> str:
-        return f"<Variant {self.name!r}: {len(self.fits)} of {len(self.runs)} runs fitted; {self.asymptote or NO_FIT}>"
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Results:
     """All variants of a sweep, in the plan's order, and the comparison of those with a fit."""
 
-    plan: Labels
-    """The sweep's plan, or labels for curves of another trainer."""
-    sweep: StartedSweep | None = None
-    """None for curves of another trainer."""
+    plan: Plan
+    sweep: StartedSweep
     variants: tuple[FittedVariant, ...]
     comparison: Comparison | None
     """None while the reference has no fit."""
     stops: Mapping[str, Stopped] = field(default_factory=dict)
     """Runs that a rule of the sweep has stopped or flagged, by id."""
     notes: tuple[str, ...] = ()
-    """Messages about unreadable runs of other trainers."""
+    """Notes of the import, for runs of other trainers."""
+
+    def __post_init__(self) -> None:
+        lines = {} if self.comparison is None else {line.name: line.asymptote for line in self.comparison.variants}
+        variants = tuple(replace(one, compared=lines.get(one.name)) for one in self.variants)
+        object.__setattr__(self, "variants", variants)
 
     @property
     def beside(self) -> tuple[str, ...]:
         """Names of the sweeps compared with this one."""
-        return self.sweep.beside if self.sweep else ()
+        return self.sweep.beside
 
     @property
     def report_folder(self) -> Path:
-        """The folder for its reports; the current folder for curves of another trainer."""
-        return self.sweep.report_folder if self.sweep else Path()
+        """The folder for its reports."""
+        return self.sweep.report_folder
 
     @property
     def title(self) -> str:
-        """The name of the sweep, file or experiment, followed by the sweeps beside it."""
-        return self.sweep.title if self.sweep else self.plan.sweep
+        """The name of the sweep, followed by the sweeps beside it."""
+        return self.sweep.title
 
     @property
     def runs(self) -> list[FittedRun]:
@@ -126,18 +86,52 @@ class Results:
     @property
     def stopped(self) -> dict[str, Stopped]:
         """Runs that a rule ended before the budget and that no other sweep has resumed, by id."""
-        short = {run.id for run in self.runs if run.cost_gpu_hours < self.plan.budget_gpu_hours}
-        return {run_id: stop for run_id, stop in self.stops.items() if stop.ends_run and run_id in short}
+        return _ended_by_a_rule(self.runs, self.stops, self.plan)
 
     @cached_property
     def remarks(self) -> tuple[Remark, ...]:
         """Remarks that a reader must know before the numbers, the gravest first."""
-        return remarks_of(self.plan, self.runs, comparison=self.comparison, stops=self.stops, stopped=self.stopped)
+        found = remarks_of(self.plan, self.runs, comparison=self.comparison, stops=self.stops, stopped=self.stopped)
+        if self.comparison is None:
+            return found
+        short = frozenset(name for variant in self.variants for name in variant.short)
+        on_ends = remarks_on_ends(self.plan, self.runs, comparison=self.comparison, short=short, due=self.due)
+        return by_weight([*found, *on_ends])
+
+    @property
+    def due(self) -> float:
+        """The compute at which a comparison of runs that all went to their end would be read: the end of the fitted
+        window, or the budget; of another trainer, the last compute of any run.
+        """
+        if not self.plan.imported:
+            return min(self.plan.budget_gpu_hours, self.plan.fit_to_gpu_hours)
+        return max((last_compute(run.fit) for run in self.runs if run.fit is not None), default=0.0)
+
+    @property
+    def read_early(self) -> float | None:
+        """The compute of the comparison, if that is less than was due."""
+        at = self.comparison and self.comparison.footing.compute
+        return at if at and at * NEARLY < self.due else None
+
+    @property
+    def at_compute(self) -> str:
+        """Where levels are read: `at equal compute`, or `at 422 of 1,875 modelled GPU-hours` if that is early."""
+        if self.read_early is None:
+            return "at equal compute"
+        return f"at {compute_text(self.read_early)} of {compute_text(self.due)} {self.plan.compute_name}"
+
+    def heading(self, question: Question) -> str:
+        """The heading of a question's numbers, with their compute if that is less than was due."""
+        early = self.read_early if question.is_up_to_a_compute else None
+        at = "" if early is None else f" at {compute_text(early)}"
+        return f"{question.heading.format(reference=self.plan.reference)}{at}"
 
     @property
     def reasons(self) -> list[str]:
         """Reasons why runs have no fit, or are missing."""
-        return [*self.notes, *(reason for variant in self.variants for reason in variant.reasons)]
+        noted = {run.name for run in self.runs if run.reason and any(run.reason in note for note in self.notes)}
+        said = (replace(one, runs=tuple(run for run in one.runs if run.name not in noted)) for one in self.variants)
+        return [*self.notes, *(reason for variant in said for reason in variant.reasons)]
 
     @property
     def code_versions(self) -> list[str]:
@@ -147,7 +141,7 @@ class Results:
     @cached_property
     def own_settings(self) -> Mapping[str, str]:
         """The settings of the sweep's own reference as text, by dotted path; empty if no run of it can be read."""
-        recipe = None if self.sweep is None else some_recipe(self.sweep)
+        recipe = some_recipe(self.sweep)
         return {} if recipe is None else recipe_settings(recipe)
 
     @property
@@ -158,17 +152,22 @@ class Results:
     @cached_property
     def grid(self) -> Grid | None:
         """The grid that the variants are cells of, with its main effects; None if no two axes are crossed."""
-        fits = {variant.name: variant.fits for variant in self.variants}
-        return self.comparison and grid_of(self.plan.axes, fits, self.comparison)
+        return self.comparison and grid_of(self.plan.axes, self._comparable_fits, self.comparison)
+
+    @property
+    def _comparable_fits(self) -> dict[str, list[Fit]]:
+        """The fits of the variants that are read at the compute of the comparison."""
+        lines = self.comparison.on_one_footing if self.comparison else ()
+        return {line.name: self.variant(line.name).fits for line in lines}
 
     @cached_property
     def interactions(self) -> tuple[Interaction, ...]:
         """Interactions of pairs of changes; empty without a variant `a+b`."""
         if self.comparison is None:
             return ()
-        fits = {variant.name: variant.fits for variant in self.variants if variant.fits}
         alone = {line.name: line.answers for line in self.comparison.variants}
-        return tuple(interactions(fits, self.plan.reference, alone, self.comparison.spreads))
+        spreads, compute = self.comparison.spreads, self.comparison.footing.compute
+        return tuple(interactions(self._comparable_fits, self.plan.reference, alone, spreads, compute))
 
     def variant(self, name: str) -> FittedVariant:
         """The variant of this name; AblationsError names the variants if there is none."""
@@ -193,24 +192,24 @@ class Results:
         line = self.compared(variant.name)
         return line.asymptote if line else variant.asymptote
 
-    def verdict(self, name: str) -> str:
+    def verdicts(self, name: str) -> str:
         """The verdicts on a variant in few words: "weak; level down; ceiling down; cannot tell", or "no fit"."""
         line = self.compared(name)
-        verdicts = dict.fromkeys(one.verdict for one in line.answers.values()) if line else {}
+        verdicts = dict.fromkeys(one.verdict_said for one in line.answers.values()) if line else {}
         said = "; ".join(filter(None, [self.fit_verdict(name), *verdicts]))
         return f"{said}; stopped" if any(stop.variant == name for stop in self.stopped.values()) else said
 
     def fit_verdict(self, name: str) -> str:
         """The verdict on the fits of a variant, with its errors counted: "weak", "collapsed 1 of 3", "no fit"."""
         line, errors = self.compared(name), cells_on(self.remarks, name)
-        verdict = line.verdict if line else NO_FIT
-        return "; ".join([*errors, *([] if verdict == "collapsed" else [verdict])])
+        verdict = line.fit_verdict if line else NO_FIT
+        return "; ".join([*errors, *([] if verdict in ("collapsed", "fell") and errors else [verdict])])
 
     def fit_numbers(self, name: str) -> dict[str, float]:
         """The numbers of a variant in the comparison, its cost and its device time; no A without an upper end."""
         line = self.compared(name)
         shown = line.to_json() if line else {}
-        wanted = ("A", "A_lo", "A_hi", "B", "C_mid", "R_0", "level", "num_seeds")
+        wanted = ("A", "A_lo", "A_hi", "B", "C_mid", "R_0", "level", "level_compute", "num_seeds")
         keys = [*wanted, *(key for question in self.questions for key in question.keys[:3])]
         numbers = {key: float(shown[key]) for key in keys if shown.get(key) is not None}
         variant = self.variant(name)
@@ -222,12 +221,14 @@ class Results:
         empty = dict.fromkeys([*PLAIN_KEYS, *(key for question in self.questions for key in question.keys)])
         known = {
             "curve": variant.name,
-            "overrides": variant.overrides,
+            "num_counting": variant.num_counting,
+            "num_runs": len(variant.runs),
+            "overrides": settings_json(variant.overrides),
             "cost": variant.cost_gpu_hours,
             "hours": variant.hours and variant.hours.to_json(),
             "reason": " ".join(variant.reasons),
         }
-        return empty | (line.to_json() if line else {"verdict": NO_FIT}) | known
+        return empty | (line.to_json() if line else {"fit_verdict": NO_FIT}) | known
 
     def to_json(self) -> dict[str, Any]:
         """Plain data for JSON: a line per variant, null for a missing number, every fit, and the reasons."""
@@ -236,6 +237,8 @@ class Results:
             "together_with": list(self.beside),
             "reference": self.plan.reference,
             "run_to_run": self.comparison and self.comparison.run_to_run_json(),
+            "level_compute": self.comparison and self.comparison.footing.compute,
+            "leader": self.comparison and self.comparison.leader and self.comparison.leader.to_json(),
             "unlike": [one.to_json() for one in self.comparison.unlike] if self.comparison else [],
             "task": self.plan.fit_settings.task,
             "grid": self.grid and self.grid.to_json(),
@@ -243,9 +246,11 @@ class Results:
             "variants": [self._line(variant) for variant in self.variants],
             "runs": [
                 {"variant": run.variant, "seed": run.seed, "id": run.id, "cost_gpu_hours": run.cost_gpu_hours}
+                | {"counts": run.fit is not None and run.name not in variant.short}
                 | {"warnings": list(warnings_of_run(run, self.plan.hours_name))}
                 | run.to_json()
-                for run in self.runs
+                for variant in self.variants
+                for run in variant.runs
             ],
             "reasons": [*(one.text for one in self.remarks if one.weight == "error"), *self.reasons],
             "remarks": [one.to_json() for one in self.remarks],
@@ -276,19 +281,19 @@ class Results:
         for variant in self.variants:
             line, asymptote = self.compared(variant.name), self.asymptote(variant)
             if variant.name != reference:
-                verdict = line.answers[self.questions[0].name].verdict if line else NO_FIT
+                verdict = line.answers[self.questions[0].name].verdict_said if line else NO_FIT
                 groups.setdefault(verdict, []).append(variant.name)
             rows.append(
                 (
                     variant.name,
-                    f"{len(variant.fits)} of {len(variant.runs)}",
-                    "" if line is None or line.level is None else f"{line.level:.3f}",
+                    f"{variant.num_counting} of {len(variant.runs)}",
+                    "" if line is None or line.level is None else f"{line.level:.3f}{line.level_at}",
                     asymptote.cell() if asymptote else NO_FIT,
                     *(
                         "" if line is None or variant.name == reference else line.answers[q.name].cell
                         for q in questions
                     ),
-                    self.verdict(variant.name),
+                    self.verdicts(variant.name),
                 )
             )
         no_fit = "" if self.comparison else f"no comparison, since {reference} has no fit; "
@@ -296,11 +301,11 @@ class Results:
             title=f"{self.title}{at_scale(self.plan.scale)}, against {reference}",
             headings=(
                 *("variant", "seeds", "level", "A"),
-                *(one.heading.format(reference=reference) for one in questions),
-                "verdict",
+                *(self.heading(one) for one in questions),
+                "verdicts",
             ),
             rows=rows,
-            closing=f"At equal compute: {no_fit}{grouped(groups) or 'no other variant'}",
+            closing=f"A{self.at_compute[1:]}: {no_fit}{grouped(groups) or 'no other variant'}",
         )
 
     def __repr__(self) -> str:
@@ -364,14 +369,28 @@ def read_results(sweep: StartedSweep, *, alone: bool = False, done: Done | None 
 
 def compared(sweep: StartedSweep, variants: tuple[FittedVariant, ...], *, alone: bool = False) -> Results:
     """Results of a sweep from its fitted variants, with their comparison and the sweep's stops."""
+    stops = read_stops(sweep)
+    stopped = _ended_by_a_rule([run for one in variants for run in one.runs], stops, sweep.plan)
+    marked = [
+        replace(one, runs=tuple(replace(run, state=State.STOPPED) if run.id in stopped else run for run in one.runs))
+        for one in variants
+    ]
+    variants, footing = on_one_footing(marked, sweep.plan.reference)
     others = NO_OTHERS if alone else _others(sweep, variants)
     return Results(
         plan=sweep.plan,
         sweep=sweep,
         variants=variants,
-        comparison=compare_variants(variants, sweep.plan.reference, others),
-        stops=read_stops(sweep),
+        comparison=compare_variants(variants, sweep.plan.reference, others, footing),
+        stops=stops,
+        notes=sweep.plan.notes,
     )
+
+
+def _ended_by_a_rule(runs: Sequence[FittedRun], stops: Mapping[str, Stopped], plan: Plan) -> dict[str, Stopped]:
+    """The runs that a rule ended before the budget, by id; their own folders say that they were cancelled."""
+    short = [run.id for run in runs if run.cost_gpu_hours < plan.budget_gpu_hours]
+    return {run_id: stop for run_id in short if (stop := stops.get(run_id)) is not None and stop.ends_run}
 
 
 def _others(sweep: StartedSweep, variants: Sequence[FittedVariant]) -> OtherSweeps:
@@ -385,10 +404,15 @@ def _others(sweep: StartedSweep, variants: Sequence[FittedVariant]) -> OtherSwee
 
 
 def compare_variants(
-    variants: Sequence[FittedVariant], reference: str, others: OtherSweeps = NO_OTHERS
+    variants: Sequence[FittedVariant],
+    reference: str,
+    others: OtherSweeps = NO_OTHERS,
+    footing: Footing | None = None,
 ) -> Comparison | None:
-    """Compare every variant that has a fit with the reference; None while the reference has no fit."""
+    """Compare every variant that has a fit with the reference, on the footing of `on_one_footing`; None while the
+    reference has no fit."""
     fitted = {variant.name: variant.fits for variant in variants if variant.fits}
     if reference not in fitted:
         return None
-    return compare(fitted, {variant.name: variant.cost_gpu_hours for variant in variants}, reference, others)
+    costs = {variant.name: variant.cost_gpu_hours for variant in variants}
+    return compare(fitted, costs, reference, others, footing)

@@ -119,7 +119,9 @@ def scale_ladder(results: Sequence[Results], *, at: float | None = None) -> Scal
     names = [scale_of(one) for one in results]
     if twice := [name for place, name in enumerate(names) if name in names[:place]]:
         raise AblationsError(f"two sweeps have scale {twice[0]}; a ladder needs one sweep of each scale")
-    sizes = [_parameters(one.sweep) if one.sweep else _number(name) for one, name in zip(results, names, strict=True)]
+    sizes = [
+        _number(name) if one.plan.imported else _parameters(one.sweep) for one, name in zip(results, names, strict=True)
+    ]
     known = [size for size in sizes if size is not None]
     is_by_size = len(set(known)) == len(results)
     if at is not None and not is_by_size:
@@ -140,8 +142,17 @@ def scale_ladder(results: Sequence[Results], *, at: float | None = None) -> Scal
         scales=scales,
         at=math.log10(at) if at is not None else 2 * places[-1] - places[-2],
         ladders={name: dict(_ladders(name, scales, chosen)) for name in shared},
-        notes=(said,) if missing else (),
+        notes=(*([said] if missing else []), *_read_early(chosen)),
     )
+
+
+def _read_early(results: Sequence[Results]) -> Iterator[str]:
+    """Notes on scales at which levels are read early, and on variants that are left out of the level there."""
+    for one in results:
+        if one.read_early is not None:
+            yield f"Levels of {one.title} are read {one.at_compute}."
+        if one.comparison is not None and (own := one.comparison.footing.own):
+            yield f"Not read with the others of {one.title}, since their runs ended early: {', '.join(own)}."
 
 
 def ladders_of(home: Home) -> dict[str, list[str]]:
@@ -183,7 +194,7 @@ def _ladders(variant: str, scales: Sequence[LadderScale], results: Sequence[Resu
             comparison, line = one.comparison, one.compared(variant)
             if comparison is None or line is None:
                 continue
-            spread = comparison.spreads[question.spread]
+            spread = comparison.spreads[question.name]
             freedom = spread.paired.freedom if spread.paired else spread.within.freedom
             rungs.append(rung_of(scale.name, scale.x, line.answers[question.name], freedom))
         found = tuple(rung for rung in rungs if rung is not None)

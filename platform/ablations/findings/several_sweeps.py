@@ -15,6 +15,7 @@ from typing import Any
 from ablations.errors import AblationsError
 from ablations.findings.repeated_runs import some_recipe
 from ablations.fit.options import FitOptions
+from ablations.home.labels import FIRST_REFERENCE
 from ablations.home.plan import PlannedVariant
 from ablations.home.started_sweep import StartedSweep
 from ablations.nearest_name import did_you_mean
@@ -52,7 +53,8 @@ def with_baseline(sweep: StartedSweep, baseline: str) -> StartedSweep:
         raise AblationsError(
             f"unknown variant '{baseline}' of {sweep.title}; {did_you_mean(baseline, names, 'variants')}"
         )
-    return replace(sweep, plan=replace(sweep.plan, reference=baseline))
+    notes = tuple(one for one in sweep.plan.notes if one != FIRST_REFERENCE.format(sweep.plan.reference))
+    return replace(sweep, plan=replace(sweep.plan, reference=baseline, notes=notes))
 
 
 def check_together(sweeps: Sequence[StartedSweep]) -> None:

@@ -9,15 +9,19 @@ import numpy as np
 
 from ablations.answers.half_widths import BLIND, Sizes, level_sight, sights
 from ablations.answers.known_scale import PAPER_PROMPTS, KnownScale, RunSpread, assumed
-from ablations.answers.questions import BY_NAME
+from ablations.answers.questions import BY_NAME, QUESTIONS
 from ablations.answers.repeats import OtherSweeps
 from ablations.answers.run_to_run import run_to_run
 from ablations.answers.simulated_runs import SimulatedRuns
 from ablations.findings.cheapest_design import Foreseen, Prospect
 from ablations.findings.design_options import Blueprint, Costs, StudyDesign
 from ablations.findings.earlier_runs import known_of_home
+from ablations.findings.own_spread import own_spread
 from ablations.findings.repeated_runs import repeats_of_home
 from ablations.fit.options import MIN_READINGS, FitSettings
+from ablations.fit.result import Fit
+from ablations.home.plan import PlannedRun
+from ablations.readings.fitted_run import read_run
 from ablations.study.fittable import num_fittable
 from ablations.terminal.progress_bar import Done, counted_off
 from scalerl.recipe.command import AnyRecipe, CommandRecipe
@@ -30,9 +34,9 @@ def foresee(
     only_own: bool = False,
     done: Done | None = None,
 ) -> Prospect:
-    """The resolution of every design, from earlier runs of the scale in the home folder, else from assumptions.
+    """Predict what each design can detect, from earlier runs at this scale in the home folder, else from assumptions.
 
-    `noise` replaces the run-to-run standard deviation of either. With `only_own`, only the file's own design is
+    `noise` replaces the run-to-run standard deviation in either case. With `only_own`, only the file's own design is
     computed. After each design, `done` receives the number of finished designs and the total.
     """
     study = blueprint.study
@@ -40,10 +44,11 @@ def foresee(
     found = known_of_home(blueprint.home, study.scale, reference, study.sweep.fit.task)
     known = replace(found, others=_others(blueprint)) if found else assumed_of(reference, budget=blueprint.budget)
     stated = None if noise is None else known.stated(noise)
+    as_written = None if stated else _spread_as_written(blueprint)
 
     @cache
     def known_at(budget: float) -> KnownScale:
-        return stated or _known_at(blueprint, known, budget)
+        return stated or _known_at(blueprint, known, as_written, budget)
 
     choices = [blueprint.as_written] if only_own else list(blueprint.choices())
     simulated: dict[tuple[float, int], SimulatedRuns] = {}
@@ -53,17 +58,39 @@ def foresee(
     return Prospect(blueprint=blueprint, known=known_at(blueprint.budget), designs=designs)
 
 
-def _known_at(blueprint: Blueprint, known: KnownScale, budget: float) -> KnownScale:
-    """The knowledge of a scale with the run-to-run spread of all its runs that reach the budget; if too few do, of runs
-    of any length.
+def _known_at(blueprint: Blueprint, known: KnownScale, as_written: RunSpread | None, budget: float) -> KnownScale:
+    """The knowledge of a scale with the run-to-run spread that `platform compare` finds at this budget.
 
-    That is the spread that `platform compare` finds there. Runs of the home folder may have been extended far beyond
-    the budget, where they differ less, or where one has collapsed.
+    At the file's own budget that is the spread `as_written`. At another budget it is that of all runs of the home
+    folder that reach it, for runs may differ less if trained far beyond; if too few do, the spread at the file's own
+    budget, and at last that of runs of any length.
     """
-    choice = replace(blueprint.as_written, budget=budget)
-    says = _repeats(blueprint, choice, own=frozenset()).says if known.num_runs else {}
-    spreads = {name: run_to_run(says.get(name, ())) for name in ("level", "ceiling", "target")}
-    return replace(known, spread=RunSpread.of(spreads)) if spreads["level"].is_known else known
+    if budget != blueprint.as_written.budget:
+        says = _repeats(blueprint, replace(blueprint.as_written, budget=budget), own=frozenset()).says
+        found = {one.name: run_to_run(says.get(one.name, ())) for one in QUESTIONS}
+        if found["level"].is_known:
+            return replace(known, spread=RunSpread.of(found))
+    return replace(known, spread=as_written) if as_written else known
+
+
+def _spread_as_written(blueprint: Blueprint) -> RunSpread | None:
+    """The spread that the comparison finds from the study's own runs in this home folder and from other sweeps."""
+    study, settings = blueprint.study, _read_settings(blueprint, blueprint.as_written)
+    read: dict[str, list[tuple[str, Fit]]] = {variant.name: [] for variant in study.variants}
+    for run in study.runs:
+        folder = blueprint.home.run(run.id)
+        if folder.metrics.exists():
+            fit = read_run(folder, run.variant, PlannedRun(seed=run.seed, id=run.id), settings).fit
+            read[run.variant] += [] if fit is None else [(run.id, fit)]
+    repeated = [found for found in read.values() if len(found) > 1]
+    others = _repeats(
+        blueprint,
+        blueprint.as_written,
+        own={run_id for found in repeated for run_id, _ in found},
+        freedom=sum(len(found) - 1 for found in repeated),
+    )
+    fits = {name: [fit for _, fit in found] for name, found in read.items() if found}
+    return own_spread(fits, study.reference.name, others)
 
 
 def _others(blueprint: Blueprint) -> OtherSweeps:
@@ -73,7 +100,7 @@ def _others(blueprint: Blueprint) -> OtherSweeps:
     return _repeats(blueprint, blueprint.as_written, own={run.id for run in runs if seeds[run.variant] > 1})
 
 
-def _repeats(blueprint: Blueprint, choice: StudyDesign, *, own: Set[str]) -> OtherSweeps:
+def _repeats(blueprint: Blueprint, choice: StudyDesign, *, own: Set[str], freedom: int = 0) -> OtherSweeps:
     """The repeated runs of the home folder except the `own` ones, fitted as in this design."""
     study = blueprint.study
     return repeats_of_home(
@@ -81,10 +108,19 @@ def _repeats(blueprint: Blueprint, choice: StudyDesign, *, own: Set[str]) -> Oth
         study.scale,
         sweep=study.sweep.name,
         like=study.reference.recipe,
-        settings=replace(settings_of(blueprint, choice), task=study.sweep.fit.task),
+        settings=_read_settings(blueprint, choice),
         own=own,
-        freedom=0,
+        freedom=freedom,
     )
+
+
+def _read_settings(blueprint: Blueprint, choice: StudyDesign) -> FitSettings:
+    """The settings with which a sweep of this design reads its runs, to the digit, so that kept fits are found."""
+    window, compute = blueprint.study.sweep.budget, choice.budget * blueprint.unit
+    settings = replace(
+        settings_of(blueprint, choice), fit_to=window.fit_on * compute, task=blueprint.study.sweep.fit.task
+    )
+    return settings if settings.fit_from == "auto" else replace(settings, fit_from=window.fit_from * compute)
 
 
 def _foreseen(

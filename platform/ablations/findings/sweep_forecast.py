@@ -30,6 +30,7 @@ from ablations.findings.backtest import Backtest, backtest
 from ablations.findings.results import Results
 from ablations.fit.engine.family import SIGMOID
 from ablations.fit.result import Fit
+from ablations.home.labels import FIRST_REFERENCE
 from ablations.terminal.progress_bar import Done, counted_off
 from ablations.text import compute_text, counted
 
@@ -154,7 +155,7 @@ def forecast_sweep(
         {one.variant: one for one in leaderboard(groups, budget, spread)} if groups else {} for budget in budgets
     ]
     baseline = groups.get(plan.reference, [])
-    others = results.comparison.others.of(LEVEL.spread) if results.comparison else ()
+    others = results.comparison.others.of(LEVEL.name) if results.comparison else ()
     spreads = [pass_rate_at(budget).spread_of(groups.values(), baseline, others) for budget in budgets]
 
     without = [(run, no_forecast(run.fit)) for run in results.runs if run.fit is not None]
@@ -185,7 +186,10 @@ def forecast_sweep(
         budgets_gpu_hours=budgets,
         score=score,
         variants=tuple(of_variant(name, groups[name]) for name in counted_off([*groups], done)),
-        reasons=(*results.reasons, *(f"{run.name}: {why}" for run, why in without if why)),
+        reasons=(
+            *(one for one in results.reasons if one != FIRST_REFERENCE.format(plan.reference)),
+            *(f"{run.name}: {why}" for run, why in without if why),
+        ),
     )
 
 
@@ -211,7 +215,7 @@ def forecast_groups(results: Results) -> dict[str, list[Fit]]:
 def spread_of(results: Results) -> RunToRun:
     """The run-to-run spread of levels, as in the sweep's verdicts."""
     if results.comparison is not None:
-        return results.comparison.spreads[LEVEL.spread]
+        return results.comparison.spreads[LEVEL.name]
     return LEVEL.spread_of([variant.fits for variant in results.variants], [])
 
 

@@ -8,6 +8,7 @@
     fitting.py     fit_curve: turns a curve into a fit; A against the cut-off
     window.py      selects the readings to fit: none after a collapse, never fewer than six
     reach.py       checks that compute counts from the start of training
+    fall.py        tells whether the last readings lie below the highest before them, on curves of any length
     collapse.py    finds the reading after which the score declines for good
     cutoff.py      finds the compute from which the readings follow the law
     readings.py    the readings in a fit

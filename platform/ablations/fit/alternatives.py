@@ -13,26 +13,24 @@ from ablations.fit.engine.ceiling_profile import CHI_SQUARED_95
 from ablations.fit.engine.family import DELAYED, FAMILIES, LATE_STARTS, LOG_LINEAR, SIGMOID, Family, delayed
 from ablations.fit.engine.noise import AR1, Noise
 from ablations.fit.engine.posterior import Draws, sample
-from ablations.fit.engine.projection import (
-    best_linear_part,
-    box_nodes,
-    node_deviances,
-)
+from ablations.fit.engine.projection import best_nodes
 from ablations.fit.engine.zoom import COARSE
-from ablations.fit.family_weights import ROUGH_SHAPE, family_weights
+from ablations.fit.family_weights import family_weights, rough_nodes
 from ablations.fit.readings import Readings
 
 LEAST_CANDIDATES = 200
 """Minimum number of draws to choose from for a family with little weight."""
 NUM_CEILINGS = 65
 LEAST_DENSITY_RATIO = 1e-300
+OF_NAME = {family.name: family for family in FAMILIES}
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Alternative:
     """Another family: its draws replace eq. 1's draws in `rows`, in proportion to its weight."""
 
-    family: Family
+    family: str
+    """Name of the family."""
     rows: slice
     draws: Draws
     offset: float = 0.0
@@ -41,12 +39,12 @@ class Alternative:
     @property
     def law(self) -> Family:
         """Family of the draws, with its own offset."""
-        return delayed(self.offset) if self.offset else self.family
+        return delayed(self.offset) if self.offset else OF_NAME[self.family]
 
     @property
     def ceilings(self) -> np.ndarray:
         """A of every draw; 1 for the family without a ceiling."""
-        return np.ones(self.draws.r.size) if self.family is LOG_LINEAR else self.draws.r + self.draws.a
+        return np.ones(self.draws.r.size) if self.family == LOG_LINEAR.name else self.draws.r + self.draws.a
 
     def curves(self, x: np.ndarray) -> np.ndarray:
         """Pass rate of every draw, r + a g(C; p, q), shape (num_draws, num_compute); x = ln(C / C_max)."""
@@ -118,7 +116,7 @@ def alternatives(
         )
         rows = slice(int(start), int(end))
         draws = drawn.of(np.arange(num))
-        others.append(Alternative(family=family, rows=rows, draws=draws, offset=own_offset))
+        others.append(Alternative(family=family.name, rows=rows, draws=draws, offset=own_offset))
         own = 0.0 if family is LOG_LINEAR else density_deviance_of_1(drawn)
         deviance_of_1[family.name] = math.inf if math.isinf(eq1_deviance_of_1) else own
     return Alternatives(weights=weights, others=tuple(others), deviance_of_1=deviance_of_1)
@@ -127,22 +125,17 @@ def alternatives(
 def _offset(readings: Readings, noise: AR1) -> float:
     """The offset of the delayed family that fits best: of LATE_STARTS, then halving the distance twice."""
     prior = readings.anchors[0].prior(noise.run_variance)
-
-    def misfit(offset: float) -> float:
-        family = delayed(offset)
-        nodes = box_nodes(family, readings.x, family.box(readings.x), ROUGH_SHAPE)
-        (deviance,) = node_deviances(nodes, readings.score, variance=noise.variance, priors=[prior])
-        return float(deviance.at(*best_linear_part(deviance)).min())
-
-    found = {offset: misfit(offset) for offset in LATE_STARTS}
-    for _ in range(2):
+    found: dict[float, float] = {}
+    offsets, best = LATE_STARTS, LATE_STARTS[0]
+    for _ in range(3):
+        grids = [rough_nodes(delayed(offset), readings.x) for offset in offsets]
+        misfits = best_nodes(grids, readings.score, variance=noise.variance, priors=[prior])[2][0]
+        found |= zip(offsets, misfits.tolist(), strict=True)
         tried = sorted(found)
-        best = tried.index(min(found, key=lambda offset: found[offset]))
-        for other in (best - 1, best + 1):
-            if 0 <= other < len(tried):
-                middle = (tried[best] + tried[other]) / 2
-                found[middle] = misfit(middle)
-    return min(found, key=lambda offset: found[offset])
+        best = min(tried, key=lambda offset: found[offset])
+        beside = tried[max(tried.index(best) - 1, 0) : tried.index(best) + 2]
+        offsets = [(best + other) / 2 for other in beside if other != best]
+    return best
 
 
 def density_deviance_of_1(draws: Draws) -> float:

@@ -4,9 +4,9 @@ import math
 from dataclasses import dataclass
 from typing import Literal
 
-Verdict = Literal["resolved", "weak", "lower bound only", "collapsed", "no rise", "too noisy to tell"]
-WITHOUT_RISE: tuple[Verdict, ...] = ("no rise", "too noisy to tell")
-"""Verdicts on a curve that a flat line explains as well."""
+Verdict = Literal["resolved", "weak", "lower bound only", "collapsed", "fell", "no rise", "too noisy to tell"]
+WITHOUT_RISE: tuple[Verdict, ...] = ("fell", "no rise", "too noisy to tell")
+"""Verdicts on a curve that falls, or that a flat line explains as well."""
 
 RESOLVED_WIDTH = 0.04
 """Twice the margin of 0.02 that the paper uses for A (ScaleRL §4)."""
@@ -20,6 +20,7 @@ VERDICT_MEANINGS: dict[Verdict, str] = {
     "weak": "A is bounded on both sides, in an interval wider than 0.04; more compute or evaluations would narrow it",
     "lower bound only": "any ceiling above the bound fits the evaluations; A means nothing without more compute",
     "collapsed": "the pass rate collapsed after a peak; only the evaluations before the fall were fitted",
+    "fell": "the last evaluations lie below the highest before them, so the curve has no ceiling",
     "no rise": "a flat line fits as well as a rising curve, so the curve has no ceiling",
     "too noisy to tell": "the evaluations seem to rise by over 0.05, but wander so much that a flat line fits as well",
 }
@@ -66,7 +67,7 @@ class AsymptoteEstimate:
         return f"A {self.cell()}" if self.rises else self.cell()
 
     def to_json(self) -> str:
-        """The "asymptote" field of `--json`: "0.612 [0.590, 0.633]", "A >= 0.59" or "no rise"."""
+        """The "asymptote" field of `--json`: "0.612 [0.590, 0.633]", "A >= 0.59", "fell" or "no rise"."""
         return self.cell() if self.is_bounded else str(self)
 
 

@@ -99,7 +99,7 @@ class Curve:
             if after <= before:
                 raise AblationsError(
                     f"curve {self.name!r}: compute {after:g} comes after {before:g}; "
-                    "compute must ascend, with one score at each value"
+                    "compute must increase, with one score at each value"
                 )
 
 

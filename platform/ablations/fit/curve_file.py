@@ -8,7 +8,7 @@ import numpy as np
 
 from ablations.errors import Place
 from ablations.fit.curve import Curve, requirement
-from ablations.fit.table_file import Table, read_table
+from ablations.fit.table_file import TextTable, read_table
 from ablations.nearest_name import MAX_NAMES
 
 REQUIRED_COLUMNS = ("curve", "compute", "score")
@@ -45,7 +45,7 @@ def read_scales(path: Path | str) -> list[str]:
     return _scales(table, path) if SCALE_COLUMN in table.header else []
 
 
-def _scales(table: Table, path: Path | str) -> list[str]:
+def _scales(table: TextTable, path: Path | str) -> list[str]:
     places = ((Place(source=str(path), line=line).inside(SCALE_COLUMN), row) for line, row in table.rows)
     return list(dict.fromkeys(_name(row[SCALE_COLUMN], place) for place, row in places))
 
@@ -90,7 +90,7 @@ def read_seed_curves(path: Path | str, *, scale: str | None = None) -> list[Seed
     return found
 
 
-def _table(path: Path | str) -> Table:
+def _table(path: Path | str) -> TextTable:
     """The table, with this platform's names for the columns in whatever case."""
     table = read_table(Path(path))
     ours = {
@@ -101,15 +101,15 @@ def _table(path: Path | str) -> Table:
     if len({*ours.values()}) < len(ours):
         return table
     rows = [(line, {ours.get(column, column): text for column, text in row.items()}) for line, row in table.rows]
-    return Table(header=[ours.get(column, column) for column in table.header], rows=rows)
+    return TextTable(header=[ours.get(column, column) for column in table.header], rows=rows)
 
 
 def _check_header(header: list[str], place: Place) -> None:
     if missing := [column for column in REQUIRED_COLUMNS if column not in header]:
         raise place.error(
             f"missing columns {missing}, found {header}",
-            f"required columns are {list(REQUIRED_COLUMNS)}, optional ones {[SEED_COLUMN, *COUNT_COLUMNS]}; `compare` "
-            "reads other names with --score, --compute, --variant and --seed, and --curves writes them with these",
+            f"required columns are {list(REQUIRED_COLUMNS)}, optional ones {[SEED_COLUMN, *COUNT_COLUMNS]}; `import` "
+            "reads other names with --score, --compute, --variant and --seed",
         )
     if "samples_per_prompt" in header and not {"prompts", "samples"} & {*header}:
         raise place.error(

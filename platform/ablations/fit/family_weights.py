@@ -1,5 +1,8 @@
 """The weight of each family of curves, by how well its best curve fits and how many parameters it has."""
 
+from collections.abc import Sequence
+from functools import lru_cache
+
 import numpy as np
 
 from ablations.fit.engine.anchor import anchor_deviance
@@ -9,12 +12,10 @@ from ablations.fit.engine.noise import AR1, LEAST_SD
 from ablations.fit.engine.projection import (
     GRID_SHAPE,
     Nodes,
-    Prior,
-    best_linear_part,
+    best_nodes,
     box_around,
     box_nodes,
     grid_nodes,
-    node_deviances,
 )
 from ablations.fit.readings import Readings
 
@@ -51,14 +52,15 @@ def akaike_weights(criteria: np.ndarray, priors: np.ndarray) -> np.ndarray:
 def family_weights(readings: Readings, noise: AR1, offset: float = LATE_STARTS[0]) -> dict[str, float]:
     """Akaike weights by family name, in the order of FAMILIES; 0 below LEAST_WEIGHT."""
     num = readings.score.size + int(readings.anchors[0].is_informative)
+    families = [delayed(offset) if family.name == DELAYED else family for family in FAMILIES]
     criteria = [
         aicc(
-            least_squares(readings, noise, delayed(offset) if family.name == DELAYED else family) / num,
+            square / num,
             num_readings=num,
             autocorrelation=noise.autocorrelation,
             num_parameters=family.num_parameters + 1,
         )
-        for family in FAMILIES
+        for family, square in zip(FAMILIES, least_squares(readings, noise, families), strict=True)
     ]
     priors = np.full(len(FAMILIES), (1 - PRIOR_OF_EQ_1) / (len(FAMILIES) - 1))
     priors[FAMILIES.index(SIGMOID)] = PRIOR_OF_EQ_1
@@ -68,8 +70,8 @@ def family_weights(readings: Readings, noise: AR1, offset: float = LATE_STARTS[0
     return dict(zip(names, (weights / weights.sum()).tolist(), strict=True))
 
 
-def least_squares(readings: Readings, noise: AR1, family: Family) -> float:
-    """Sum of squared residuals of the family's best curve, plus the noise variance times the penalty of the step-0
+def least_squares(readings: Readings, noise: AR1, families: Sequence[Family]) -> list[float]:
+    """Sum of squared residuals of each family's best curve, plus the noise variance times the penalty of the step-0
     reading on its R_0 (`anchor_deviance`).
 
     A grid is zoomed three times onto its best node, to better than a thousandth (0.03 in AICc).
@@ -78,29 +80,37 @@ def least_squares(readings: Readings, noise: AR1, family: Family) -> float:
     variance, run_variance = noise.variance, noise.run_variance
     at_reading = anchor_deviance(readings.anchors, readings.anchors[0].value, run_variance)
     priors = [anchor.prior(run_variance) for anchor in readings.anchors]
+    boxes = [family.box(x) for family in families]
+    shapes = [ROUGH_SHAPE if family.name == DELAYED else GRID_SHAPE for family in families]
+    grids = [rough_nodes(one, x) if one.name == DELAYED else grid_nodes(one, x) for one in families]
 
-    def least(nodes: Nodes) -> tuple[float, int, Prior]:
-        """The least square of the nodes, its node, and the prior of R_0 that gives it."""
-        found = []
-        deviances = node_deviances(nodes, y, variance=variance, priors=priors)
-        for prior, deviance in zip(priors, deviances, strict=True):
-            r, a = best_linear_part(deviance)
-            misfit = deviance.at(r, a)
-            best = int(np.argmin(misfit))
-            R_0 = float(r[best])
-            square = variance * (float(misfit[best]) - (R_0 - prior.value) ** 2 / prior.variance)
-            square += variance * (anchor_deviance(readings.anchors, R_0, run_variance) - at_reading)
-            found.append((square, best, prior))
-        return min(found, key=lambda one: one[0])
+    def least() -> tuple[np.ndarray, np.ndarray]:
+        """The least square of each grid under each prior, and its node; both (num_priors, num_families)."""
+        nodes, R_0, misfits = best_nodes(grids, y, variance=variance, priors=priors)
+        off = np.array([(R - prior.value) ** 2 / prior.variance for R, prior in zip(R_0, priors, strict=True)])
+        penalty = anchor_deviance(readings.anchors, R_0, run_variance) - at_reading
+        return variance * (misfits - off + penalty), nodes
 
-    # The grid of a delayed family is its own for every curve, so it is not worth keeping.
-    shape = ROUGH_SHAPE if family.name == DELAYED else GRID_SHAPE
-    box = family.box(x)
-    nodes = box_nodes(family, x, box, shape) if family.name == DELAYED else grid_nodes(family, x)
-    square, best, prior = least(nodes)
-    priors = [prior]
+    squares, nodes = least()
+    chosen = squares.argmin(axis=0), np.arange(len(families))
     for _ in range(NUM_ZOOMS):
-        box = box_around(nodes, best, box, shape, family.box(x), margin=1.5)
-        nodes, shape = box_nodes(family, x, box, ZOOM_SHAPE), ZOOM_SHAPE
-        square, best, _ = least(nodes)
-    return max(square, y.size * LEAST_SD**2)
+        boxes = [
+            box_around(grid, best, box, shape, family.box(x), margin=1.5)
+            for family, grid, best, box, shape in zip(families, grids, nodes[chosen], boxes, shapes, strict=True)
+        ]
+        shapes = [ZOOM_SHAPE] * len(families)
+        grids = [box_nodes(family, x, box, ZOOM_SHAPE) for family, box in zip(families, boxes, strict=True)]
+        squares, nodes = least()
+    return np.maximum(squares[chosen], y.size * LEAST_SD**2).tolist()
+
+
+def rough_nodes(family: Family, x: np.ndarray) -> Nodes:
+    """A rough grid over the family's whole box, to compare many offsets."""
+    return _cached_rough_nodes(family, x.tobytes())
+
+
+@lru_cache(maxsize=32)
+def _cached_rough_nodes(family: Family, x_bytes: bytes) -> Nodes:
+    # Kept apart from the dense grids, because a curve may need a dozen of these.
+    x = np.frombuffer(x_bytes)
+    return box_nodes(family, x, family.box(x), ROUGH_SHAPE)

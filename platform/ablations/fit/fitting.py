@@ -122,6 +122,7 @@ def fit_with(curve: Curve, settings: FitSettings, *, through_collapse: bool = Fa
             averaged.lo,
             averaged.hi,
             collapsed=window.collapsed,
+            fell=window.fell,
             rises=rises_beyond_chance([rise_deviance]),
             rise=_seen_rise(window.score, window.start_score),
         ),
@@ -146,7 +147,7 @@ def fits_by_cutoff(fit: Fit) -> dict[float, Fit]:
     # Keep the fit's own end: from another start a collapse may be found elsewhere, or not at all.
     settings = replace(fit.settings, fit_to=fit.window[1])
     return {
-        fit_from: fit_with(fit.curve, replace(settings, fit_from=fit_from), through_collapse=True)
+        fit_from: fit_with(fit.curve, replace(settings, fit_from=fit_from), through_collapse=fit.verdict != "fell")
         for fit_from in sorted({cutoff_before(compute, first) for first in firsts})
     }
 
@@ -257,7 +258,7 @@ def _rise_deviance(found: Estimate) -> float:
     readings, noise, best = found.readings, found.noise, found.best
 
     def deviance(residuals: np.ndarray, R_0: float) -> float:
-        return noise.deviance(residuals) + anchor_deviance(readings.anchors, R_0, noise.run_variance)
+        return noise.deviance(residuals) + float(anchor_deviance(readings.anchors, R_0, noise.run_variance))
 
     priors = [anchor.prior(noise.run_variance) for anchor in readings.anchors]
     levels = [noise.best_level(readings.score, prior) for prior in priors]
@@ -280,13 +281,16 @@ def _ends(
 
 
 def _ceiling_interval(found: Estimate, *, is_open: bool) -> tuple[float, float | None]:
-    """The interval of A, without an upper end if a ceiling of 1 is not ruled out."""
+    """The interval of A, without an upper end if a ceiling of 1 is not ruled out.
+
+    The interval always includes the estimate, which may lie at a known ceiling while every draw lies below it.
+    """
     draws, best = found.draws, found.best
+    A = best.r + best.a
     A_lo, A_hi = (float(end) for end in np.quantile(draws.r + draws.a, (0.025, 0.975)))
     if not is_open:
-        return A_lo, A_hi
+        return min(A_lo, A), max(A_hi, A)
     # A lone lower bound must not depend on the prior of B either.
-    A = best.r + best.a
     lower = np.linspace(best.r, min(A, A_lo), NUM_LOWER)
     allowed = lower[_profile(found, lower) - _profile(found, np.array([A])) < CHI_SQUARED_95]
     return float(min([A, A_lo, *allowed])), None
@@ -317,10 +321,12 @@ def _is_at_the_top(found: Estimate, A_lo: float) -> bool:
     return A_lo >= 1 - RESOLVED_WIDTH and reached >= 1 - 2 * RESOLVED_WIDTH
 
 
-def _verdict(A_lo: float, A_hi: float | None, *, collapsed: bool, rises: bool, rise: float) -> Verdict:
+def _verdict(A_lo: float, A_hi: float | None, *, collapsed: bool, fell: bool, rises: bool, rise: float) -> Verdict:
     """The verdict on a fit; `rise` is the apparent rise of the readings."""
     if collapsed:
         return "collapsed"
+    if fell:
+        return "fell"
     if not rises:
         return "no rise" if rise < LEAST_RISE else "too noisy to tell"
     return verdict_on_interval(A_lo, A_hi)

@@ -6,7 +6,7 @@ import numpy as np
 from scipy.special import chdtr
 
 from ablations.fit.engine.family import SIGMOID
-from ablations.fit.engine.noise import lag_1_autocorrelation
+from ablations.fit.engine.noise import lag_1_autocorrelation, one_blas_thread
 from ablations.fit.engine.projection import Prior, solve
 from ablations.fit.huber import huberised
 from ablations.fit.reach import starts_late
@@ -28,6 +28,7 @@ ROUGHLY = 1e-4
 """Accuracy, in pass rate, of the curve from which outliers are measured."""
 
 
+@one_blas_thread
 def oddities(
     compute: np.ndarray,
     score: np.ndarray,

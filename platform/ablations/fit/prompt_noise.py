@@ -19,18 +19,22 @@ def answer_variance(right: np.ndarray, judged: np.ndarray) -> float:
     """
     n = judged.sum()
     p = right.sum() / n
-    v = np.where(judged > 1, right * (judged - right) / np.maximum(judged * (judged - 1), 1), p * (1 - p))
-    return float(np.sum(judged * v)) / float(n) ** 2
+    v_k = np.where(judged > 1, right * (judged - right) / np.maximum(judged - 1, 1), judged * (p * (1 - p)))
+    return float(v_k.sum()) / float(n) ** 2
 
 
 def prompt_variance(right: np.ndarray, judged: np.ndarray) -> float:
     """Variance of p over sets of N prompts: Var(p_i) / N = (Var(c_i / k_i) - mean of v_i / k_i) / N, at least 0.
 
+    With v_i / k_i = x_i (1 - x_i) / (k_i - 1), x_i = c_i / k_i.
+
     NaN without two prompts that have two answers each, since one answer cannot distinguish a hard prompt from bad luck.
     """
     several = judged > 1
-    c, k = right[several], judged[several]
-    if k.size < 2:
+    x, k = right[several] / judged[several], judged[several]
+    N = k.size
+    if N < 2:
         return float("nan")
-    of_answers = float(np.mean(c * (k - c) / (k**2 * (k - 1))))
-    return max(float(np.var(c / k, ddof=1)) - of_answers, 0.0) / k.size
+    off = x - x.sum() / N
+    of_answers = (x * (1 - x) / (k - 1)).sum() / N
+    return max(float(off @ off / (N - 1) - of_answers), 0.0) / N

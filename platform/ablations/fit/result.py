@@ -26,7 +26,7 @@ MUCH_AUTOCORRELATION = 0.5
 SHOWN_KEYS = (
     *("curve", "asymptote", "A", "A_lo", "A_hi", "asymptote_under_eq1", "A_eq1", "A_eq1_lo", "A_eq1_hi", "eq1_p"),
     *("weights", "B", "B_lo", "B_hi", "C_mid", "C_mid_lo", "C_mid_hi", "R_0", "R_0_lo", "R_0_hi", "r0", "r0_slack"),
-    *("verdict", "points", "window", "r_squared", "noise_sd", "autocorrelation", "posterior"),
+    *("fit_verdict", "points", "window", "r_squared", "noise_sd", "autocorrelation", "posterior"),
 )
 """Keys of a fit in JSON."""
 
@@ -292,6 +292,7 @@ class Fit:
             "asymptote": self.asymptote.to_json(),
             "asymptote_under_eq1": self.asymptote_under_eq1.to_json(),
             "weights": self.alternatives.weights,
+            "fit_verdict": self.verdict,
             "window": list(self.window),
             "posterior": self.summary() if self.rises else None,
         }

@@ -7,6 +7,7 @@ import numpy as np
 from ablations.errors import AblationsError
 from ablations.fit.collapse import find_collapse
 from ablations.fit.curve import Curve
+from ablations.fit.fall import find_fall
 from ablations.fit.options import MIN_READINGS
 from ablations.fit.reach import refuse_a_late_start
 from ablations.text import counted
@@ -23,13 +24,14 @@ class Window:
     start_variance: float
     """Variance of the reading before RL due to its finite number of answers; 0 if unknown."""
     collapsed: bool
+    fell: bool
+    """True if the readings fell; none of them is left out."""
 
 
 def select_window(curve: Curve, fit_from: float, fit_to: float, *, through_collapse: bool = False) -> Window:
-    """The readings to fit; those after the peak of a collapsed curve are left out.
+    """The readings to fit; those after the peak of a collapsed curve are left out, if MIN_READINGS remain.
 
-    Raises AblationsError if fewer than MIN_READINGS remain, or if compute apparently does not count from the start of
-    training.
+    Raises AblationsError if there are fewer, or if compute apparently does not count from the start of training.
     """
     if not 0 <= fit_from < fit_to:
         raise AblationsError(
@@ -39,31 +41,28 @@ def select_window(curve: Curve, fit_from: float, fit_to: float, *, through_colla
     compute, score = curve.compute[chosen], curve.score[chosen]
     before_rl = curve.compute[0] == 0
     start_score = float(curve.score[0]) if before_rl else None
-    _require_points(
-        curve, compute.size, f"{counted(compute.size, 'evaluation')} with compute in ({fit_from:g}, {fit_to:g}]"
-    )
+    if compute.size < MIN_READINGS:
+        found = f"{counted(compute.size, 'evaluation')} with compute in ({fit_from:g}, {fit_to:g}]"
+        fall = find_fall(curve, fit_to)
+        fell = "" if fall is None else f", which fell from {curve.score[fall.peak]:.3f} to {curve.score[fall.last]:.3f}"
+        raise AblationsError(f"curve {curve.name!r}: {found}{fell}; a fit needs at least {MIN_READINGS} beyond step 0")
     refuse_a_late_start(curve, compute, score)
     known = curve.sampling_variance
     variance = None if known is None else known[chosen]
-    collapse = None
+    end, fell = None, False
     if not through_collapse:
         floor = 0.0 if variance is None else float(variance.mean())
         collapse = find_collapse(compute, score, start_score=start_score, sampling_variance=floor)
-    end = None if collapse is None else collapse.index + 1
-    if end is not None:
-        _require_points(
-            curve, end, f"the score falls after compute {compute[end - 1]:g} and {end} evaluations come before"
-        )
+        if collapse is not None and collapse.index + 1 >= MIN_READINGS:
+            end = collapse.index + 1
+        else:
+            fell = collapse is not None or find_fall(curve, fit_to) is not None
     return Window(
         compute=compute[:end],
         score=score[:end],
         sampling_variance=None if variance is None else variance[:end],
         start_score=start_score,
         start_variance=float(known[0]) if before_rl and known is not None else 0.0,
-        collapsed=collapse is not None,
+        collapsed=end is not None,
+        fell=fell,
     )
-
-
-def _require_points(curve: Curve, num_points: int, found: str) -> None:
-    if num_points < MIN_READINGS:
-        raise AblationsError(f"curve {curve.name!r}: {found}; a fit needs at least {MIN_READINGS} beyond step 0")

@@ -21,6 +21,8 @@ def _what(fit: Fit, unit: str) -> str:
     first, last = fit.window
     of_what = "evaluations" if fit.binned_from is None else f"bins that average {fit.binned_from:,} evaluations"
     fitted = f"{fit.points} {of_what} from {compute_text(first)} to {compute_text(last)}{unit}"
+    if fit.verdict == "fell":
+        return f"{fitted} fall: the last ones lie below the highest before them, so the curve has no ceiling."
     if not fit.rises:
         return f"{fitted} do not rise: a flat line explains them as well as eq. 1 does."
     ends = "" if fit.B_lo is None or fit.B_hi is None else f" [{fit.B_lo:.2f}, {fit.B_hi:.2f}]"

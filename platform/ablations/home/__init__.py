@@ -2,7 +2,8 @@
 
 home           the folders
 started_sweep  a sweep in its home folder: plan, runs, stops, cancellation, lock
-labels         what readers of a comparison are told: names, units, window, variants
+labels         the variants and runs of a plan, with their names, and the size of a study
+source         where an imported run comes from
 plan           the variants and runs of a started sweep
 state          what a run is doing, from its status file and its heartbeat
 heartbeat      whether the process that trains a run is alive

@@ -9,8 +9,14 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 
+from pydantic import TypeAdapter
+
 from ablations.errors import AblationsError
+from ablations.files.checked_json import checked
+from scalerl.plain_json import parsed_json
 from scalerl.run.run_folder import write_atomically
+
+_RUNS = TypeAdapter(list[str] | None)
 
 
 @dataclass(frozen=True)
@@ -29,7 +35,7 @@ class Cancellation:
 
     def _read(self) -> list[str] | None:
         try:
-            return json.loads(self.path.read_bytes())
+            return checked(parsed_json(self.path.read_bytes()), _RUNS)
         except FileNotFoundError:
             return []
         except ValueError as error:

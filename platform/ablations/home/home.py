@@ -21,6 +21,8 @@ class Home:
     """Paths inside one home folder."""
 
     path: Path
+    is_passing: bool = False
+    """True for a home made for one comparison of other trainers' runs, which no message names."""
 
     @property
     def option(self) -> str:
@@ -38,7 +40,8 @@ class Home:
 
     @property
     def curves(self) -> Path:
-        """The folder of saved curves and fits of other trainers' runs; the folder may be deleted at any time."""
+        """The folder of homes with the runs of other trainers' logs that were compared without an import, each with its
+        fits; the folder may be deleted at any time."""
         return self.path / "curves"
 
     def sweep(self, name: str) -> Path:

@@ -27,6 +27,7 @@ from ablations.errors import AblationsError
 from ablations.home.labels import run_name
 from ablations.home.started_sweep import StartedSweep
 from ablations.home.state import RunState
+from scalerl.plain_json import parsed_json
 from scalerl.run.run_folder import write_atomically
 
 TIMEOUT_S = 5.0
@@ -66,7 +67,7 @@ def tell_webhook(sweep: StartedSweep, states: Mapping[str, RunState], held: str 
     record = sweep.folder / "notified.json"
     try:
         with FileLock(record.with_suffix(".lock"), timeout=TIMEOUT_S):
-            told = set(json.loads(record.read_bytes())) if record.exists() else set()
+            told = set(parsed_json(record.read_bytes())) if record.exists() else set()
             new = [one for one in wanted if one.key not in told]
             if not new:
                 return ""

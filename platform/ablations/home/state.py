@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 from enum import StrEnum
 
 from ablations.home.heartbeat import alive, is_here
+from ablations.home.source import is_imported
 from scalerl.cluster.placement import UnitState
 from scalerl.run.run_folder import RunFolder
 from scalerl.run.status import RunStatus
@@ -102,7 +103,7 @@ def read_state(folder: RunFolder, budget_gpu_hours: float) -> RunState:
     if not status.has_started:
         return RunState(state=State.PENDING, message=status.message)
     state = state_of(folder, status)
-    if state == State.DONE and status.compute_gpu_hours < budget_gpu_hours:
+    if state == State.DONE and status.compute_gpu_hours < budget_gpu_hours and not is_imported(folder):
         state = State.PENDING
     if state == State.STOPPED and 0 < status.budget_gpu_hours < budget_gpu_hours:
         state = State.PENDING  # it ended by itself under a smaller budget

@@ -17,9 +17,10 @@ from pydantic import TypeAdapter
 
 from ablations.errors import AblationsError
 from ablations.files.checked_json import checked
-from ablations.home.labels import Labels
+from ablations.home.plan import Plan
 from ablations.home.started_sweep import StartedSweep
 from ablations.text import counted
+from scalerl.plain_json import parsed_json
 from scalerl.run.run_folder import write_atomically
 
 STOPS_FILE = "stopped.json"
@@ -53,7 +54,7 @@ class Stopped:
     """Budget at the decision; under another budget or `stop` block the run is judged again."""
     stop: dict[str, Any]
 
-    def text(self, plan: Labels) -> str:
+    def text(self, plan: Plan) -> str:
         """The decision as text: the rule, the value it measured, and the number of evaluations read."""
         budget = plan.hours_text(self.budget_gpu_hours)
         reasons = {
@@ -84,7 +85,7 @@ def read_stops(sweep: StartedSweep) -> dict[str, Stopped]:
     if plan.stop is None:
         return {}
     try:
-        stops = checked(json.loads(path.read_bytes())["runs"], _WRITTEN)
+        stops = checked(parsed_json(path.read_bytes())["runs"], _WRITTEN)
     except FileNotFoundError:
         return {}
     except (ValueError, KeyError, TypeError) as error:

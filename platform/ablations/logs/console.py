@@ -10,9 +10,10 @@ import re
 from pathlib import Path
 
 from ablations.errors import Place
-from ablations.fit.table_file import text_of
+from ablations.fit.table_file import text_lines
 from ablations.logs.log import HALF_WRITTEN, Log
-from ablations.logs.rows import log_of_rows
+from ablations.logs.row_values import one_each
+from ablations.logs.rows import RowColumns, log_of_columns
 
 ESCAPES = re.compile(r"\x1b\[[\d;]*m")
 STEP_OF_LINE = re.compile(
@@ -31,24 +32,21 @@ def read_console(path: Path, name: str) -> Log:
 
     A last line without an end is skipped with a note, since its last number may be cut.
     """
-    rows = []
-    lines = ESCAPES.sub("", text_of(path)).splitlines(keepends=True)
-    is_cut = len(lines) > 1 and lines[-1] == lines[-1].rstrip("\r\n")
-    for number, line in enumerate(lines[: len(lines) - is_cut], start=1):
+    columns, notes = RowColumns(str(path)), ()
+    parts = (part for line in text_lines(path) for part in ESCAPES.sub("", line).splitlines(keepends=True))
+    for number, line in enumerate(parts, start=1):
         if (head := STEP_OF_LINE.search(line)) is None:
             continue
-        values: dict[str, float | str] = {}
-        for quoted, plain, text in PAIR_OF_LINE.findall(line, head.end(1)):
-            column, value = quoted or plain, float(text)
-            # A column with two values, as in "train acc: 0.9 | val acc: 0.3", is text, which no score can be.
-            other = values.get(column, value)
-            values[column] = value if other == value or value != value else f"{other} and {text}"
-        if values:
-            rows.append((f"line {number}", {"step": int(head[1].replace(",", "")), **values}))
-    if not rows:
+        if number > 1 and line == line.splitlines()[0]:
+            notes = (HALF_WRITTEN,)
+            break
+        # Of a column with two values, as in "train acc: 0.9 | val acc: 0.3", neither counts.
+        pairs = [(quoted or plain, float(text)) for quoted, plain, text in PAIR_OF_LINE.findall(line, head.end(1))]
+        if pairs:
+            columns.add(f"line {number}", one_each([("step", int(head[1].replace(",", ""))), *pairs]))
+    if not columns.num_rows:
         raise Place(source=str(path)).error(
             "no line has a step and values, such as 'step:5 - val/acc:0.31'",
             "name a log that the trainer writes to a file; TRL prints no steps, but its trainer_state.json has them",
         )
-    notes = (HALF_WRITTEN,) if is_cut and STEP_OF_LINE.search(lines[-1]) else ()
-    return log_of_rows(rows, name=name, place=str(path), steps=("step",), config={}, notes=notes)
+    return log_of_columns(columns, name=name, steps=("step",), config={}, notes=notes)

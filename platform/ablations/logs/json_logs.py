@@ -1,18 +1,18 @@
 """Logs as JSON: one row per line, one list of rows, or the state of a Hugging Face trainer."""
 
 import json
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
 from ablations.errors import Place
-from ablations.fit.table_file import text_of
+from ablations.fit.table_file import text_lines, text_of
 from ablations.logs.log import HALF_WRITTEN, Log
+from ablations.logs.row_values import one_each, one_each_of_json
 from ablations.logs.rows import log_of_rows
+from ablations.logs.trainer_states import HISTORY
 
 STEPS = ("step", "_step", "global_step")
-HISTORY = "log_history"
-"""Key of the rows in a `trainer_state.json`."""
 
 
 def read_json_lines(path: Path, name: str) -> Log:
@@ -21,33 +21,35 @@ def read_json_lines(path: Path, name: str) -> Log:
     A last line that is not JSON is skipped with a note, since the trainer may still be writing it; any other such line
     raises FileError.
     """
-    lines = text_of(path).split("\n")
-    rows, notes = [], ()
-    last = max((number for number, line in enumerate(lines) if line.strip()), default=-1)
-    for number, line in enumerate(lines):
+    notes: list[str] = []
+    return log_of_rows(_rows_in_lines(path, notes), name=name, place=str(path), steps=STEPS, notes=notes)
+
+
+def _rows_in_lines(path: Path, notes: list[str]) -> Iterator[tuple[str, Mapping[str, Any]]]:
+    lines = enumerate(text_lines(path), start=1)
+    for number, line in lines:
         if not line.strip():
             continue
         try:
-            row = json.loads(line)
+            row = json.loads(line, object_pairs_hook=one_each_of_json)
         except (ValueError, RecursionError) as error:
-            if number == last and number:
-                notes = (HALF_WRITTEN,)
-                break
-            raise Place(source=str(path), line=number + 1).error(
+            if number > 1 and not any(other.strip() for _, other in lines):
+                notes.append(HALF_WRITTEN)
+                return
+            raise Place(source=str(path), line=number).error(
                 f"not JSON ({error})", "write one JSON object per line"
             ) from None
         if not isinstance(row, Mapping):
-            raise Place(source=str(path), line=number + 1).error(
-                f"found {line[:40]!r}", "write one JSON object per line, with the step and metrics"
+            raise Place(source=str(path), line=number).error(
+                f"found {line.rstrip()[:40]!r}", "write one JSON object per line, with the step and metrics"
             )
-        rows.append((f"line {number + 1}", _unwrapped(row)))
-    return log_of_rows(rows, name=name, place=str(path), steps=STEPS, notes=notes)
+        yield f"line {number}", _unwrapped(row)
 
 
 def read_json(path: Path, name: str) -> Log:
     """The log of a file with a list of JSON objects, or of a `trainer_state.json`; FileError for any other."""
     try:
-        content = json.loads(text_of(path))
+        content = json.loads(text_of(path), object_pairs_hook=one_each_of_json)
     except (ValueError, RecursionError) as error:
         raise Place(source=str(path)).error(
             f"not JSON ({error})", "for one object per line, the name must end in .jsonl"
@@ -55,12 +57,12 @@ def read_json(path: Path, name: str) -> Log:
     found = content.get(HISTORY) if isinstance(content, Mapping) else content
     if not isinstance(found, list) or not all(isinstance(row, Mapping) for row in found):
         raise Place(source=str(path)).error("no list of rows", f"write a list of objects, or one under {HISTORY!r}")
-    rows = [(f"row {number + 1}", row) for number, row in enumerate(found)]
+    rows = ((f"row {number}", row) for number, row in enumerate(found, start=1))
     return log_of_rows(rows, name=name, place=str(path), steps=STEPS)
 
 
 def _unwrapped(row: Mapping[str, Any]) -> Mapping[str, Any]:
     """The row of verl's logger of files, {"step": 1, "data": {...}}, with its data beside the step."""
     if row.keys() == {"step", "data"} and isinstance(row["data"], Mapping):
-        return {"step": row["step"], **row["data"]}
+        return one_each([("step", row["step"]), *row["data"].items()])
     return row

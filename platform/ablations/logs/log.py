@@ -4,15 +4,32 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from importlib import import_module
 from pathlib import Path
-from typing import Any
+from typing import Any, BinaryIO
 
 import numpy as np
 
 from ablations.errors import AblationsError, FileError, Place
 from ablations.nearest_name import did_you_mean
+from scalerl.readable_folders import refuse_unreadable
 
 HALF_WRITTEN = "The last row is incomplete and was skipped."
 """Note on a log that its trainer may still be writing."""
+
+
+class RowsOfLog(Mapping[str, np.ndarray]):
+    """Some rows of the columns of a log."""
+
+    def __init__(self, columns: Mapping[str, np.ndarray], rows: np.ndarray) -> None:
+        self._columns, self._rows = columns, rows
+
+    def __getitem__(self, name: str) -> np.ndarray:
+        return self._columns[name][self._rows]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._columns)
+
+    def __len__(self) -> int:
+        return len(self._columns)
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -30,6 +47,18 @@ class Log:
     """Number of NaN values logged in a column; missing values do not count."""
     labels: Callable[[], Mapping[str, Sequence[str]]] = field(default=dict)
     """Columns of words that may tell runs apart, with the text of each row, "" if it has none."""
+    rows_of_columns: Callable[[], Sequence[np.ndarray]] = field(default=tuple)
+    """For each set of columns that are logged together, True for the rows with a value of them."""
+    clock: Callable[[], np.ndarray | None] = field(default=lambda: None)
+    """The time of each row in seconds since 1970, if the file has it."""
+    begins: tuple[int, ...] = ()
+    """The rows with which later parts of the run begin, written by other processes."""
+    restarts: tuple[tuple[int, np.ndarray], ...] = ()
+    """Of each restart that the file marks, its first row, and True for the rows that it overwrites."""
+    axes: Mapping[str, str] = field(default_factory=dict)
+    """Of columns that have steps of their own, the column with these steps."""
+    rewound_to: float | None = None
+    """The own step of the part before after which this one goes on, if its writer has said so."""
     notes: tuple[str, ...] = ()
     written: tuple[float, float] | None = None
     """Times at which the first and the last row were written, in seconds since 1970, if the file has them."""
@@ -50,38 +79,47 @@ def first_present(log: Log, names: Sequence[str]) -> np.ndarray:
     return found
 
 
-def content_of(path: Path) -> bytes:
-    """The bytes of a file; FileError if it cannot be read."""
+def beginning_of(path: Path, size: int) -> bytes:
+    """The first bytes of a file; FileError if it cannot be read."""
     try:
-        return path.read_bytes()
+        refuse_unreadable(path)
+        with path.open("rb") as file:
+            return file.read(size)
     except OSError as error:
         raise unreadable(path, error) from None
 
 
-def messages_in(
-    path: Path, split: Callable[[], tuple[list[bytes], bool]], decode: Callable[[bytes], Any], *, reads: str
-) -> tuple[Iterator[Any], bool]:
-    """The messages in a binary file, and True if the last one is whole; FileError if the file is damaged.
+class HalfWritten(AblationsError):
+    """The last record of a file is incomplete."""
 
-    `split` gives the records, or raises ValueError for one that is damaged; `reads` is that of `extra`.
+
+def messages_in(
+    path: Path,
+    split: Callable[[BinaryIO], Iterator[bytes]],
+    decode: Callable[[bytes], Any],
+    *,
+    reads: str,
+    notes: list[str],
+) -> Iterator[Any]:
+    """The messages in a binary file; FileError if the file cannot be read or is damaged.
+
+    `split` gives the records and raises ValueError for one that is damaged, HalfWritten for a last one that is
+    incomplete, which is then added to `notes`; `reads` is that of `extra`.
     """
     damage = extra("google.protobuf.message", package="protobuf", reads=reads).DecodeError
-
-    def error(why: object) -> FileError:
-        return Place(source=str(path)).error(str(why), "copy the file again from its source")
-
-    def decoded() -> Iterator[Any]:
-        for number, record in enumerate(records, start=1):
-            try:
-                yield decode(record)
-            except damage as fault:
-                raise error(f"record {number} is damaged ({fault})") from None
-
+    number = 0
     try:
-        records, is_whole = split()
-    except ValueError as fault:
-        raise error(fault) from None
-    return decoded(), is_whole
+        with path.open("rb") as file:
+            for record in split(file):
+                number += 1
+                yield decode(record)
+    except HalfWritten:
+        notes.append(HALF_WRITTEN)
+    except OSError as error:
+        raise unreadable(path, error) from None
+    except (ValueError, damage) as fault:
+        why = f"record {number} is damaged ({fault})" if isinstance(fault, damage) else str(fault)
+        raise Place(source=str(path)).error(why, "copy the file again from its source") from None
 
 
 def unreadable(path: Path, error: OSError) -> FileError:

@@ -1,6 +1,6 @@
 """Finds the columns of a log that are step, score and compute, and makes the curve."""
 
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 
@@ -8,6 +8,7 @@ import numpy as np
 
 from ablations.errors import AblationsError
 from ablations.fit.curve import Curve
+from ablations.logs.attempts import counting_rows
 from ablations.logs.expression import (
     Expression,
     calls_of,
@@ -18,7 +19,8 @@ from ablations.logs.expression import (
 )
 from ablations.logs.log import Log, first_present
 from ablations.logs.presets import Preset, find_preset
-from ablations.logs.steps import by_step, check_begins_once, check_one_run, thinning_note
+from ablations.logs.step_axes import with_own_steps
+from ablations.logs.steps import StepValues, by_step, check_has_steps, check_one_run, check_one_score, thinning_note
 from ablations.nearest_name import MAX_NAMES, did_you_mean
 from ablations.text import counted
 
@@ -71,6 +73,11 @@ class LogMeaning:
         if self.gpus is not None and not (preset and 0 < self.gpus < float("inf")):
             raise AblationsError(
                 f"--gpus {self.gpus:g}: must be above 0" if preset else "--gpus has no effect without --log"
+            )
+        if preset and preset.of_batches and self.samples is not None:
+            raise AblationsError(
+                f"--samples: {preset.name} logs the mean of the means of its batches, so the number of answers does "
+                "not give the error of a score; leave it out, and the noise is estimated from the curve"
             )
         if preset and self.gpus is None and self.compute is None:
             raise AblationsError(f"--log {preset.name} also needs --gpus N, the GPUs of a run, or --compute")
@@ -154,11 +161,19 @@ def curve_of_log(log: Log, meaning: LogMeaning, *, name: str, start: str) -> tup
     numbers.
     """
     found = meaning.resolve(log.columns.keys(), log.place)
-    steps = _steps(log, meaning, found)
-    for column in columns_of(found.score):
+    steps = steps_of_rows(log, meaning, found)
+    scores = list(dict.fromkeys(columns_of(found.score)))
+    if not meaning.steps:
+        log, steps = with_own_steps(log, steps, scores, found.columns)
+    for column in scores:
         check_one_run(log, steps, log.columns[column], column)
-    logged = {column: check_begins_once(log, steps, column) for column in found.columns}
+    counting = counting_rows(log, steps, scores, found.columns)
+    log, steps = counting.log, counting.steps
+    for column in scores:
+        check_one_score(log, steps, counting.attempt, column)
     values = by_step(steps, {column: log.columns[column] for column in found.columns})
+    for column in _summed(found.compute):
+        check_has_steps(log, steps, column)
     size = values.step.size
     score = evaluate(found.score, values.columns, size)
     compute = evaluate(found.compute, {**values.columns, STEP_OF_ROW: values.step}, size)
@@ -170,6 +185,8 @@ def curve_of_log(log: Log, meaning: LogMeaning, *, name: str, start: str) -> tup
             f"{log.place}: no step has both score and compute; see --score and --compute, or name a step that both "
             f"share with --step (score {scored}, compute {computed})"
         )
+    untimed = _untimed(values, compute, is_reading, list(_summed(found.compute)))
+    is_reading &= ~untimed
     _check_rises(log.place, values.step, compute, is_reading)
     samples = None if found.samples is None else evaluate(found.samples, values.columns, size)
     first = values.step[is_reading][0]
@@ -194,10 +211,9 @@ def curve_of_log(log: Log, meaning: LogMeaning, *, name: str, start: str) -> tup
         for column in found.columns
         if (count := log.nans(column))
     ]
+    said += counting.notes
     if values.repeated:
-        at = logged[next(columns_of(found.score))]
-        old = f"; those after step {at[-1]:g} are of the attempt before" if at[-1] < at.max() else ""
-        said.append(f"{counted(values.repeated, 'step')} logged again, as after a resume; the last value is used{old}")
+        said.append(f"{counted(values.repeated, 'step')} logged again with other values; the last are used")
     said += [
         f"{column} is negative {counted(count, 'time')}"
         for column in _summed(found.compute)
@@ -207,14 +223,28 @@ def curve_of_log(log: Log, meaning: LogMeaning, *, name: str, start: str) -> tup
         said.append(f"{counted(values.stepless, 'row')} without a step skipped")
     if ended := _early_end(values.step, is_scored, compute):
         said.append(ended)
-    if dropped := int(is_scored.sum() - is_reading.sum()):
-        said.append(f"{dropped} of {counted(int(is_scored.sum()), 'evaluation')} have no compute at their step")
+    of_all = counted(int(is_scored.sum()), "evaluation")
+    if untimed.any():
+        at = _first_steps(values.step[untimed])
+        said.append(f"{int(untimed.sum())} of {of_all} left out, as the time of their step is missing ({at})")
+    if dropped := int(is_scored.sum() - is_reading.sum() - untimed.sum()):
+        said.append(f"{dropped} of {of_all} have no compute at their step")
     return curve, [*said, *filter(None, thinned)]
 
 
 def _first_steps(steps: np.ndarray) -> str:
     shown = ", ".join(f"{step:g}" for step in steps[:STEPS_SHOWN])
     return f"at {shown}{' ...' * (steps.size > STEPS_SHOWN)}" if shown else "at none"
+
+
+def _untimed(values: StepValues, compute: np.ndarray, is_reading: np.ndarray, summed: Sequence[str]) -> np.ndarray:
+    """True for readings with the compute of the one before, because no step since then has a time."""
+    found = np.zeros(is_reading.size, dtype=bool)
+    if summed:
+        has_time = np.cumsum(np.any([~np.isnan(values.columns[name]) for name in summed], axis=0))
+        read = np.flatnonzero(is_reading)
+        found[read[1:]] = (compute[read[1:]] == compute[read[:-1]]) & (has_time[read[1:]] == has_time[read[:-1]])
+    return found
 
 
 def _check_rises(place: str, step: np.ndarray, compute: np.ndarray, is_reading: np.ndarray) -> None:
@@ -227,8 +257,8 @@ def _check_rises(place: str, step: np.ndarray, compute: np.ndarray, is_reading: 
     for before, after in sorted(pairs, key=lambda pair: pair[1])[:1]:
         counter = "; for a counter x that begins again at a resume write cumsum(where(diff(x) > 0, diff(x), x))"
         raise AblationsError(
-            f"{place}: compute {value[after]:g} comes after {value[before]:g}; compute must ascend, with one score at "
-            f"each value (steps {at[before]:g} and {at[after]:g}){counter if value[after] < value[before] else ''}"
+            f"{place}: compute {value[after]:g} comes after {value[before]:g}; compute must increase, with one score "
+            f"per value (steps {at[before]:g} and {at[after]:g}){counter if value[after] < value[before] else ''}"
         )
 
 
@@ -243,7 +273,7 @@ def _early_end(step: np.ndarray, is_scored: np.ndarray, compute: np.ndarray) -> 
     )
 
 
-def _steps(log: Log, meaning: LogMeaning, found: Expressions) -> np.ndarray:
+def steps_of_rows(log: Log, meaning: LogMeaning, found: Expressions) -> np.ndarray:
     """The step of every row; NaN for rows that belong to none."""
     if found.step is not None:
         needed = {column: log.columns[column] for column in columns_of(found.step)}

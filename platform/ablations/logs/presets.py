@@ -1,11 +1,11 @@
-"""Names that other trainers use for the step, held-out scores and the time of a step.
+"""Names that other trainers use for the step, held-out scores, the time of a step and the columns of training.
 
 docs/logs.md says for each name in which version, file and line of the trainer it was found.
 """
 
 import re
-from collections.abc import Iterable
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
 
 from ablations.errors import AblationsError
 from ablations.nearest_name import did_you_mean
@@ -31,6 +31,12 @@ class Preset:
     is_mean: bool = False
     """True if each time is the mean over the steps since the row before, not the time of one step."""
 
+    of_batches: bool = False
+    """True if a score is the mean of the means of batches, whose last may be smaller; prompts come in another order
+    each time. The number of answers then does not give its error."""
+    training: Mapping[str, str] = field(default_factory=dict)
+    """Its names for the columns of a train row, with ours; in W&B `train/` may stand before them."""
+
     def score_columns(self, columns: Iterable[str]) -> list[str]:
         """The columns that may be the held-out score, in order."""
         columns = sorted(columns)
@@ -39,6 +45,11 @@ class Preset:
         summands = [column for name in self.summands for column in _named(name, columns)]
         found += summands[1:] and summands
         return [column for column in dict.fromkeys(found) if column not in others]
+
+    def training_columns(self, columns: Iterable[str]) -> dict[str, str]:
+        """The columns of training steps among these, with our names."""
+        ours = {f"{prefix}{name}": own for name, own in self.training.items() for prefix in ("", "train/")}
+        return {column: ours[column] for column in columns if column in ours}
 
 
 def _named(name: str, columns: Iterable[str]) -> list[str]:
@@ -49,7 +60,20 @@ def _named(name: str, columns: Iterable[str]) -> list[str]:
 
 PRESETS = (
     Preset(
-        name="verl", scores=("val-core/<data set>/<reward or acc>/mean@<k>",), seconds=("perf/time_per_step",)
+        name="verl",
+        scores=("val-core/<data set>/<reward or acc>/mean@<k>",),
+        seconds=("perf/time_per_step",),
+        # verl/trainer/ppo/metric_utils.py and verl/workers/actor/dp_actor.py of volcengine/verl b178a3cd.
+        training={
+            "actor/pg_loss": "loss",
+            "actor/grad_norm": "grad_norm",
+            "actor/lr": "learning_rate",
+            "critic/score/mean": "reward_mean",
+            "actor/entropy": "entropy",
+            "response_length/mean": "mean_tokens",
+            "response_length/clip_ratio": "truncated",
+            "actor/pg_clipfrac": "ratio_clipped",
+        },
     ),
     Preset(
         name="prime-rl",
@@ -89,6 +113,20 @@ PRESETS = (
         summands=("eval_rewards/<function>/mean", "eval/rewards/<function>/mean"),
         seconds=("step_time", "train/step_time"),
         is_mean=True,
+        of_batches=True,
+        # trl/trainer/grpo_trainer.py of TRL 1.16.0; callbacks of transformers add loss, grad_norm and learning_rate.
+        training={
+            "loss": "loss",
+            "grad_norm": "grad_norm",
+            "learning_rate": "learning_rate",
+            "reward": "reward_mean",
+            "frac_reward_zero_std": "zero_variance",
+            "entropy": "entropy",
+            "completions/mean_length": "mean_tokens",
+            "completions/clipped_ratio": "truncated",
+            "clip_ratio/region_mean": "ratio_clipped",
+            "sampling/sampling_logp_difference/mean": "mismatch",
+        },
     ),
     Preset(
         name="areal",

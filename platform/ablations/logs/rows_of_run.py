@@ -1,16 +1,17 @@
-"""A program's own log as rows of the run log."""
+"""Logs and curves as rows of the run log: of a program of a command study, and of what is imported."""
 
 import re
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 from ablations.errors import AblationsError
+from ablations.fit.curve import Curve
+from ablations.log import eval_row
 from ablations.logs.meaning import LogMeaning, curve_of_log
 from ablations.logs.sources import find_log
 from scalerl.recipe.command import ProgramOwnLog
-
-TASK = "score"
-"""Name of the task in rows of a program that gives no name."""
 
 
 def rows_of_run(path: Path, settings: ProgramOwnLog) -> list[dict[str, Any]]:
@@ -28,15 +29,25 @@ def rows_of_run(path: Path, settings: ProgramOwnLog) -> list[dict[str, Any]]:
         curve, _ = curve_of_log(logs[0], meaning, name=path.stem, start="")
     except AblationsError as error:
         raise ValueError(by_keys(str(error))) from error
-    steps = range(curve.compute.size) if curve.step is None else curve.step.astype(int).tolist()
-    rows = [
-        {"kind": "eval", "step": step, "compute_gpu_hours": compute, "task": TASK, "pass_rate": score}
-        for step, compute, score in zip(steps, curve.compute.tolist(), curve.score.tolist(), strict=True)
+    return rows_of_curve(curve)
+
+
+def rows_of_curve(curve: Curve) -> list[dict[str, Any]]:
+    """The readings of a curve as rows of kind `eval`; without steps, they are numbered, and 0 is before training."""
+    first = 0 if curve.compute[0] == 0 else 1
+    steps = [*range(first, first + curve.compute.size)] if curve.step is None else curve.step.tolist()
+    counts = {"num_samples": curve.samples, "num_prompts": curve.prompts}
+    known = {name: _plain(values) for name, values in counts.items() if values is not None}
+    numbers = zip(steps, curve.compute.tolist(), curve.score.tolist(), strict=True)
+    return [
+        eval_row(int(step), compute, score, {name: values[place] for name, values in known.items()})
+        for place, (step, compute, score) in enumerate(numbers)
     ]
-    if curve.samples is not None:
-        for row, samples in zip(rows, curve.samples.tolist(), strict=True):
-            row |= {"num_samples": round(samples), "num_prompts": round(samples)}
-    return rows
+
+
+def _plain(values: np.ndarray) -> list[int | float]:
+    """The numbers, whole ones without a decimal point."""
+    return [int(one) if one.is_integer() else one for one in values.tolist()]
 
 
 def by_keys(message: str) -> str:

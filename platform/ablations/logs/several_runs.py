@@ -5,12 +5,13 @@ exports: `Step, dapo-s0 - val/acc, dapo-s0 - val/acc__MIN, dapo-s0 - val/acc__MA
 """
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 import numpy as np
 
 from ablations.errors import AblationsError
 from ablations.logs.log import Log
-from ablations.logs.rows import RowColumns, log_of_rows
+from ablations.logs.rows import RowColumns, log_of_columns, log_of_rows
 
 OF_A_CHART = " - "
 LEAST, MOST = "__MIN", "__MAX"
@@ -41,33 +42,52 @@ def joined(parts: Sequence[Log], steps: Sequence[str] = ()) -> Log:
     for before, part, begin in zip(parts, parts[1:], begins[1:], strict=False):
         if before.written and part.written and part.written[0] < before.written[1]:
             raise AblationsError(
-                f"{before.place} and {part.place} were written at the same time, as by a writer each for training and "
-                "evaluation, so they are not parts of one run; name one of the folders"
+                f"{before.place} and {part.place} were written at the same time, as if training and evaluation had "
+                "separate writers, so they are not parts of one run; name one of the folders"
             )
         if begin <= begins[0]:
             raise AblationsError(
                 f"{parts[0].place} and {part.place} begin at steps {begins[0]:g} and {begin:g}, so they are not parts "
                 "of one run; name one file or folder per run"
             )
-    rows = [row for part in parts if isinstance(part.columns, RowColumns) for row in part.columns.rows]
+    columns, begins = RowColumns(parts[0].place), []
+    for part in parts:
+        if isinstance(part.columns, RowColumns):
+            begins.append(columns.num_rows)
+            for where, row in part.columns.rows:
+                columns.add(where, row)
     last, said = parts[-1], f"{len(parts)} parts of a run that was resumed are joined"
     notes = tuple(dict.fromkeys([*(note for part in parts for note in part.notes), said]))
-    return log_of_rows(rows, name=last.name, place=parts[0].place, steps=last.steps, config=last.config, notes=notes)
+    log = log_of_columns(columns, name=last.name, steps=last.steps, config=last.config, notes=notes, begins=begins[1:])
+    place, own_steps = np.arange(columns.num_rows), columns[next(name for name in last.steps if name in columns)]
+    restarts = tuple(
+        (begin, (place < begin) & (own_steps > part.rewound_to))
+        for begin, part in zip(begins, parts, strict=False)
+        if part.rewound_to is not None
+    )
+    return replace(log, axes=last.axes, restarts=restarts)
 
 
 def _told_apart(log: Log, columns: RowColumns, keys: Sequence[str]) -> list[Log]:
-    groups: dict[tuple[str, ...], list] = {}
+    groups: dict[tuple[str, ...], RowColumns] = {}
     for place, row in columns.rows:
         values = tuple("" if row.get(key) is None else str(row[key]) for key in keys)
         if "" in values:
             raise AblationsError(f"{log.place}: column {keys[values.index('')]!r} is empty in {place}; name every run")
-        groups.setdefault(values, []).append((place, row))
-    found = []
-    for values, rows in groups.items():
-        named = dict(zip(keys, values, strict=True))
-        place = f"{log.place}, {', '.join(f'{key} {value}' for key, value in named.items())}"
-        found.append(log_of_rows(rows, name=log.name, place=place, steps=log.steps, notes=log.notes, own=named))
-    return found
+        if (group := groups.get(values)) is None:
+            told = ", ".join(f"{key} {value}" for key, value in zip(keys, values, strict=True))
+            group = groups[values] = RowColumns(f"{log.place}, {told}")
+        group.add(place, row)
+    return [
+        log_of_columns(
+            group,
+            name=log.name,
+            steps=log.steps,
+            notes=log.notes,
+            own=dict(zip(keys, values, strict=True)),
+        )
+        for values, group in groups.items()
+    ]
 
 
 def _of_chart(log: Log, columns: RowColumns, shared: Sequence[str]) -> list[Log]:
@@ -78,10 +98,10 @@ def _of_chart(log: Log, columns: RowColumns, shared: Sequence[str]) -> list[Log]
             series.setdefault(run.replace(": ", "="), {})[metric] = name
     found = []
     for run, metrics in series.items():
-        rows = [
+        rows = (
             (place, {name: row.get(name) for name in shared} | {own: row.get(name) for own, name in metrics.items()})
             for place, row in columns.rows
-        ]
+        )
         notes = (*log.notes, IS_MEAN) if any(_is_mean(columns, name) for name in metrics.values()) else log.notes
         place, steps = f"{log.place}, {run}", (*log.steps, *shared[:1])
         found.append(log_of_rows(rows, name=run, place=place, steps=steps, config={}, notes=notes))

@@ -2,7 +2,7 @@
 
 import re
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import groupby
 from pathlib import Path
 
@@ -14,6 +14,7 @@ from ablations.logs.several_runs import joined
 from ablations.logs.tables import read_csv_log, read_parquet
 from ablations.logs.tensorboard_events import read_event_files
 from ablations.logs.trackio_database import read_trackio
+from ablations.logs.trainer_states import newest_history
 from ablations.logs.wandb_offline import read_wandb_file
 
 LOG_READERS: dict[str, Callable[[Path, str], Log]] = {
@@ -66,11 +67,14 @@ class LogSource:
 
     name: str
     files: tuple[Path, ...]
+    notes: tuple[str, ...] = ()
+    """What was left out."""
 
     def read(self, steps: Sequence[str] = ()) -> list[Log]:
         """The logs; AblationsError if they cannot be read. `steps` are columns that count before a file's own step."""
         parts = [self._part(list(files)) for _, files in groupby(self.files, key=lambda path: path.parent)]
-        return parts[0] if len(parts) == 1 else [joined([log for part in parts for log in part], steps)]
+        found = parts[0] if len(parts) == 1 else [joined([log for part in parts for log in part], steps)]
+        return [replace(log, notes=(*self.notes, *log.notes)) for log in found] if self.notes else found
 
     def _part(self, files: Sequence[Path]) -> list[Log]:
         first = files[0]
@@ -105,10 +109,10 @@ def _in_folder(folder: Path) -> LogSource:
     name = name_of_path(folder)
     if events := sorted(folder.glob(EVENTS)):
         return LogSource(name=name, files=tuple(events))
-    if states := sorted(folder.glob(f"checkpoint-*/{STATE}"), key=_number_of_checkpoint):
-        # The state that is saved after training stands beside the checkpoints. Of both, the larger has all rows.
-        last = [states[-1], *folder.glob(STATE)]
-        return LogSource(name=name, files=(max(last, key=lambda path: path.stat().st_size),))
+    if states := sorted(folder.glob(f"checkpoint-*/{STATE}")):
+        # The state that is saved after training stands beside the checkpoints.
+        path, note = newest_history([*states, *folder.glob(STATE)])
+        return LogSource(name=name, files=(path,), notes=(note,) if note else ())
     found = sorted(path for path in folder.iterdir() if _kind(path) in LOG_READERS and path.is_file())
     found = [path for path in found if not ROLLOUTS.fullmatch(path.name)]
     main = [path for path in found if path.suffix == ".wandb" or path.name == STATE]
@@ -153,8 +157,3 @@ def name_of_path(path: Path) -> str:
 
 def _stem(path: Path) -> str:
     return Path(path.name.removesuffix(".gz")).stem
-
-
-def _number_of_checkpoint(state: Path) -> int:
-    found = re.fullmatch(r"checkpoint-(\d+)", state.parent.name)
-    return int(found[1]) if found else -1

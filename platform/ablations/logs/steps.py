@@ -12,9 +12,11 @@ from ablations.nearest_name import MAX_NAMES
 from ablations.text import counted
 
 MOST_MISSING = 0.05
-"""Share of steps without the time that is summed, above which the compute is useless."""
-MOST_REPEATED, LEAST_REPEATED = 0.5, 3
-"""Share and number of steps with two scores from which they are not repetitions of a resumed run."""
+"""Largest share of steps that may be missing; above it the summed compute would be wrong."""
+MOST_REPEATED = 0.5
+"""Share of steps in several runs from which these are no attempts at one."""
+MOST_SCORED = 0.5
+"""Share of steps with a score above which the score may be that of training."""
 
 OF_KINDS = {
     "benchmark", "data_source", "dataset", "env", "environment", "eval_set", "event", "key", "kind", "metric", "mode",
@@ -30,7 +32,7 @@ class StepValues:
     step: np.ndarray
     columns: Mapping[str, np.ndarray]
     repeated: int
-    """Number of steps at which one of the columns has several values; the last value is used."""
+    """Number of steps at which one of the columns has different values; the last value is used."""
     stepless: int
     """Number of rows that have a value of one of the columns, but no step."""
 
@@ -45,7 +47,7 @@ def by_step(steps: np.ndarray, columns: Mapping[str, np.ndarray]) -> StepValues:
         index = np.searchsorted(unique, steps[present])
         merged = np.full(unique.size, np.nan)
         merged[index] = values[present]  # of a repeated index NumPy assigns the last value
-        repeated |= np.bincount(index, minlength=unique.size) > 1
+        repeated[index[values[present] != merged[index]]] = True
         found[name] = merged
     return StepValues(step=unique, columns=found, repeated=int(repeated.sum()), stepless=int(stepless.sum()))
 
@@ -73,8 +75,19 @@ def thinning_note(step: np.ndarray, values: np.ndarray, name: str, *, is_of_each
     return said
 
 
+def check_has_steps(log: Log, steps: np.ndarray, name: str) -> None:
+    """Raise AblationsError if many rows of a column that is summed over all steps belong to no step."""
+    present = ~np.isnan(log.columns[name])
+    without = int(np.sum(present & np.isnan(steps)))
+    if without > MOST_MISSING * present.sum():
+        raise AblationsError(
+            f"{log.place}: {name} has no step in {without} of {counted(int(present.sum()), 'row')}, so the compute "
+            "would be too low; name a column of steps that all rows have with --step"
+        )
+
+
 def check_one_run(log: Log, steps: np.ndarray, values: np.ndarray, name: str) -> None:
-    """Raise AblationsError if the scores of one column belong to several runs or data sets.
+    """Raise AblationsError if the scores of one column belong to several runs or data sets by a column of words.
 
     A resumed run repeats steps too, but goes back first; it seldom repeats half of them.
     """
@@ -100,14 +113,38 @@ def check_one_run(log: Log, steps: np.ndarray, values: np.ndarray, name: str) ->
                 f"{log.place}: all {at.size} values of {name} are at step {at[0]:g}, as if no step was logged; name a "
                 "column of steps with --step"
             )
-    twice = (at[1:] == at[:-1]) & (score[1:] != score[:-1])
-    if twice.sum() >= max(MOST_REPEATED * different.size, LEAST_REPEATED):
+
+
+def check_one_score(log: Log, steps: np.ndarray, attempt: np.ndarray, name: str) -> None:
+    """Raise AblationsError if an attempt has two different scores at a step; `attempt` has that of each row.
+
+    One step may have them if training goes on after it: a run resumed at its last step evaluates this step again.
+    """
+    present = np.flatnonzero(~np.isnan(log.columns[name]) & ~np.isnan(steps))
+    row = present[np.lexsort((steps[present], attempt[present]))]
+    of_attempt, at, score = (one[row] for one in (attempt, steps, log.columns[name]))
+    twice = (at[1:] == at[:-1]) & (of_attempt[1:] == of_attempt[:-1]) & (score[1:] != score[:-1])
+    if twice.any() and not _is_resumed_there(steps, at, row[1:][twice]):
         place = int(np.argmax(twice))
+        repeated, different = np.unique(at[1:][twice]).size, counted(np.unique(at).size, "step")
         raise AblationsError(
-            f"{log.place}: {name} has two values at {int(twice.sum())} of {different.size} steps, {score[place]:g} and "
-            f"{score[place + 1]:g} at step {at[place]:g}, as if two data sets were logged under one name; log each "
-            "under its own name, or choose another --score"
+            f"{log.place}: {name} has two values at {repeated} of {different}, {score[place]:g} "
+            f"and {score[place + 1]:g} at step {at[place]:g}, and no step goes back as after a resume: training and "
+            "evaluation, or two data sets, are logged under one name; log each under its own name, or choose another "
+            "--score"
         )
+
+
+def _is_resumed_there(steps: np.ndarray, scored: np.ndarray, again: np.ndarray) -> bool:
+    """True if the rows `again` are of one step, at which a run was resumed that is not scored at every step."""
+    first, last = again.min(), again.max()
+    is_one = np.unique(steps[again]).size == 1
+    is_last = (
+        np.nanmax(steps[: first + 1])
+        == steps[first]
+        < np.max(steps[last:], initial=-np.inf, where=~np.isnan(steps[last:]))
+    )
+    return bool(is_one and is_last and np.unique(scored).size <= MOST_SCORED * np.unique(steps[~np.isnan(steps)]).size)
 
 
 def _check_one_kind(log: Log, present: np.ndarray, at: np.ndarray, name: str) -> None:
@@ -126,26 +163,3 @@ def _check_one_kind(log: Log, present: np.ndarray, at: np.ndarray, name: str) ->
 
 def _is_kind(column: str) -> bool:
     return re.split(r"[/.]", column)[-1].casefold() in OF_KINDS
-
-
-def check_begins_once(log: Log, steps: np.ndarray, name: str) -> np.ndarray:
-    """The steps of a column in the order of logging; AblationsError if they go back to the first and then no further.
-
-    A run that was resumed goes back less far, and one that was started anew has replaced all steps once it has come
-    further. Rows that were written twice are equal.
-    """
-    values = log.columns[name]
-    present = ~np.isnan(values) & ~np.isnan(steps)
-    at, value = steps[present], values[present]
-    anew = np.flatnonzero((at[1:] <= np.minimum.accumulate(at)[:-1]) & (at[1:] < at[:-1])) + 1
-    if anew.size == 0:
-        return at
-    before, after = at[: anew[-1]], at[anew[-1] :]
-    is_copy = after.size == before.size and np.array_equal(value[: anew[-1]], value[anew[-1] :])
-    if after.max() <= before.max() and np.isin(after, before).any() and not is_copy:
-        raise AblationsError(
-            f"{log.place}: the steps of {name} begin again at {after[0]:g} after {before[-1]:g}, and end at "
-            f"{after.max():g}: two runs are in one log, or a resumed one has counted from its start; keep the rows of "
-            "one run, or name a column that counts on with --step"
-        )
-    return at

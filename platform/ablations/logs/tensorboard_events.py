@@ -4,14 +4,20 @@ A record of an event file is its length (8 bytes, little endian), a checksum of 
 The last record of a running trainer may be half written.
 """
 
+import math
+from collections import deque
 from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
 from functools import partial
+from heapq import heappop, heappush
+from itertools import count
 from pathlib import Path
-from typing import Any
+from typing import Any, BinaryIO
 
 from ablations.errors import AblationsError
-from ablations.logs.log import HALF_WRITTEN, Log, content_of, extra, messages_in
-from ablations.logs.rows import log_of_rows
+from ablations.logs.log import HalfWritten, Log, extra, messages_in
+from ablations.logs.rows import log_of_columns
+from ablations.logs.step_columns import STEP_COLUMN, StepColumns
 
 LENGTH_FIELD, CHECKSUM = 8, 4
 MOST_CHECKED = 4096
@@ -19,54 +25,112 @@ MOST_CHECKED = 4096
 PACKAGE = "tensorboard"
 
 
+@dataclass(kw_only=True)
+class EventFile:
+    """What is known of an event file: `EventFile(row=0)`."""
+
+    row: int
+    """The row of the log with which it begins."""
+    first: float = math.inf
+    last: float = -math.inf
+    """Times of the first and the last value."""
+    is_marked: bool = False
+    """True after a mark of a start."""
+
+
 def read_event_files(paths: Sequence[Path], name: str) -> Log:
-    """The log of the event files of one run, in the order of their names, which begin with the time of their start.
+    """The log of the event files of one run, event by event in the order of their times.
 
     Raises FileError for a damaged file, AblationsError without the library `tensorboard` or without a scalar.
     """
     folder = paths[0].parent
     reads = f"{folder}: a TensorBoard event file"
-    events = extra("tensorboard.compat.proto.event_pb2", package=PACKAGE, reads=reads)
+    protocol = extra("tensorboard.compat.proto.event_pb2", package=PACKAGE, reads=reads)
     arrays = extra("tensorboard.util.tensor_util", package=PACKAGE, reads=reads)
     checksum = extra("tensorboard.compat.tensorflow_stub.pywrap_tensorflow", package=PACKAGE, reads=reads).masked_crc32c
-    decode = events.Event.FromString
-    rows: list[tuple[str, dict[str, float]]] = []
-    at_step: dict[int, dict[str, float]] = {}
-    notes, times = (), []
-    for path in paths:
-        found, is_whole = messages_in(path, partial(split_records, content_of(path), checksum), decode, reads=reads)
-        notes = notes if is_whole else (HALF_WRITTEN,)
-        for event in found:
-            for tag, value in _scalars(event, arrays):
-                # One row a step, and a further one for a tag that comes again.
-                if tag in (row := at_step.setdefault(event.step, {})):
-                    row = at_step[event.step] = {}
-                if not row:
-                    row["step"] = event.step
-                    rows.append((path.name, row))
-                row[tag] = value
-                times.append(event.wall_time)
-    if not rows:
-        raise AblationsError(f"{folder}: no scalar in the event files; the trainer must have logged a step")
-    written = (min(times), max(times))
-    return log_of_rows(rows, name=name, place=str(folder), steps=("step",), config={}, notes=notes, written=written)
+    columns, notes, files, marks = StepColumns(), list[str](), dict[Path, EventFile](), []
+
+    def events_in(path: Path, notes: list[str]) -> Iterator[Any]:
+        split = partial(split_records, checksum=checksum)
+        return messages_in(path, split, protocol.Event.FromString, reads=reads, notes=notes)
+
+    begins = [
+        (next(filter(math.isfinite, map(time_of_values, events_in(path, []))), -math.inf), path) for path in paths
+    ]
+    for path, event in events_by_time(sorted(begins), lambda path: events_in(path, notes)):
+        file = files.setdefault(path, EventFile(row=columns.num_rows))
+        if event.session_log.status == protocol.SessionLog.START:
+            # TensorFlow's supervisor may write the mark after the first values of its file.
+            marks.append((columns.num_rows if file.is_marked else file.row, event.step))
+            file.is_marked = True
+        for tag, value in _scalars(event, arrays):
+            columns.log(path.name, event.step, tag, value)
+            file.first, file.last = min(file.first, event.wall_time), max(file.last, event.wall_time)
+    if not columns.num_rows:
+        raise AblationsError(f"{folder}: no scalar in the event files; let the trainer log at least one step first")
+    with_values = [file for file in files.values() if file.last > -math.inf]
+    later = [
+        file.row for file in with_values if all(one.last <= file.first for one in with_values if one.row < file.row)
+    ]
+    restarts = [(row, columns.from_step(row, step)) for row, step in marks if row]
+    return log_of_columns(
+        columns.columns(str(folder)),
+        name=name,
+        steps=(STEP_COLUMN,),
+        config={},
+        notes=dict.fromkeys(notes),
+        written=(min(file.first for file in with_values), max(file.last for file in with_values)),
+        begins=[row for row in later if row],
+        restarts=restarts,
+    )
 
 
-def split_records(content: bytes, checksum: Callable[[bytes], int]) -> tuple[list[bytes], bool]:
-    """The whole records of an event file, and True if nothing follows them; ValueError if one is damaged."""
-    found, at = [], 0
-    while at + LENGTH_FIELD + CHECKSUM <= len(content):
-        start = at + LENGTH_FIELD + CHECKSUM
-        if checksum(content[at : at + LENGTH_FIELD]) != int.from_bytes(content[at + LENGTH_FIELD : start], "little"):
-            raise ValueError(f"record {len(found) + 1} is damaged (the checksum of its length does not match)")
-        end = start + int.from_bytes(content[at : at + LENGTH_FIELD], "little")
-        if end + CHECKSUM > len(content):
-            break
-        found.append(content[start:end])
-        at = end + CHECKSUM
-        if end - start <= MOST_CHECKED and checksum(found[-1]) != int.from_bytes(content[end:at], "little"):
-            raise ValueError(f"record {len(found)} is damaged (its checksum does not match)")
-    return found, at == len(content)
+def time_of_values(event: Any) -> float:
+    """The time of an event with values; minus infinity for any other."""
+    return event.wall_time if event.HasField("summary") else -math.inf
+
+
+def events_by_time(
+    begins: Sequence[tuple[float, Path]], events_in: Callable[[Path], Iterator[Any]]
+) -> Iterator[tuple[Path, Any]]:
+    """The events of all files in the order of their times; `begins` has the time of each file's first value, ascending.
+
+    Events of one file stay in their order, and a file is open only while its events come.
+    """
+    waiting = deque(begins)
+    coming: list[tuple[float, int, Path, Any, Iterator[Any]]] = []
+
+    def push(time: float, number: int, path: Path, events: Iterator[Any]) -> None:
+        if (event := next(events, None)) is not None:
+            heappush(coming, (max(time, time_of_values(event)), number, path, event, events))
+
+    while waiting or coming:
+        if waiting and (not coming or waiting[0][0] < coming[0][0]):
+            time, path = waiting.popleft()
+            push(time, len(begins) - len(waiting), path, events_in(path))
+            continue
+        time, number, path, event, events = heappop(coming)
+        yield path, event
+        push(time, number, path, events)
+
+
+def split_records(file: BinaryIO, *, checksum: Callable[[bytes], int]) -> Iterator[bytes]:
+    """The records of an event file; ValueError if one is damaged, HalfWritten if the last one is incomplete."""
+    for number in count(1):
+        head = file.read(LENGTH_FIELD + CHECKSUM)
+        if not head:
+            return
+        if len(head) < LENGTH_FIELD + CHECKSUM:
+            raise HalfWritten
+        if checksum(head[:LENGTH_FIELD]) != int.from_bytes(head[LENGTH_FIELD:], "little"):
+            raise ValueError(f"record {number} is damaged (the checksum of its length does not match)")
+        length = int.from_bytes(head[:LENGTH_FIELD], "little")
+        record, tail = file.read(length), file.read(CHECKSUM)
+        if len(tail) < CHECKSUM:
+            raise HalfWritten
+        if length <= MOST_CHECKED and checksum(record) != int.from_bytes(tail, "little"):
+            raise ValueError(f"record {number} is damaged (its checksum does not match)")
+        yield record
 
 
 def _scalars(event: Any, arrays: Any) -> Iterator[tuple[str, float]]:

@@ -7,7 +7,8 @@ from pathlib import Path
 
 from ablations.errors import Place
 from ablations.logs.log import Log
-from ablations.logs.rows import flat, log_of_rows
+from ablations.logs.row_values import flat, one_each, one_each_of_json
+from ablations.logs.rows import RowColumns, log_of_columns
 
 
 def read_trackio(path: Path) -> list[Log]:
@@ -19,24 +20,27 @@ def read_trackio(path: Path) -> list[Log]:
             if not {"run_name", "step", "metrics"} <= names:
                 raise place.error("not a Trackio database", "name a file <project>.db of Trackio's folder")
             run = "run_id" if "run_id" in names else "run_name"
-            found = database.execute(f"SELECT {run}, run_name, step, metrics FROM metrics ORDER BY id").fetchall()
+            rows: dict[str, RowColumns] = {}
+            called: dict[str, str] = {}
+            for run_id, name, step, metrics in database.execute(
+                f"SELECT {run}, run_name, step, metrics FROM metrics ORDER BY id"
+            ):
+                called[run_id] = name
+                of_run = rows.setdefault(run_id, RowColumns(f"{path}, run {name!r}"))
+                of_run.add(
+                    f"row {of_run.num_rows + 1}",
+                    one_each([("step", step), *json.loads(metrics, object_pairs_hook=one_each_of_json).items()]),
+                )
             tables = {row[0] for row in database.execute("SELECT name FROM sqlite_master")}
             configs = dict(database.execute(f"SELECT {run}, config FROM configs")) if "configs" in tables else {}
     except sqlite3.Error as error:
         raise place.error(f"cannot be read ({error})", "name a file <project>.db of Trackio's folder") from None
-    if not found:
-        raise place.error("no run has logged a row", "the trainer must have logged a step")
-    rows: dict[str, list[tuple[str, dict[str, object]]]] = {}
-    called: dict[str, str] = {}
-    for run_id, name, step, metrics in found:
-        called[run_id] = name
-        of_run = rows.setdefault(run_id, [])
-        of_run.append((f"row {len(of_run) + 1}", {"step": step, **json.loads(metrics)}))
+    if not rows:
+        raise place.error("no run has logged a row", "let the trainer log at least one step first")
     return [
-        log_of_rows(
+        log_of_columns(
             of_run,
             name=called[run_id],
-            place=f"{path}, run {called[run_id]!r}",
             steps=("step",),
             config={key: str(value) for key, value in flat(json.loads(configs.get(run_id, "{}")))},
         )

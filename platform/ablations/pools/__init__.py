@@ -4,7 +4,6 @@ pool            the protocol for training the runs of a sweep, and its events
 command_pool    trains runs while the command lives, at a site: this machine, or a Ray cluster
 local           the site that is this machine: processes, through submitit, and its GPUs, dealt out to them
 equal_failures  equal failures in a row, after which no more runs start
-lost_runs       losses of a run with its machine, after which it is given up
 placed          the processes of a run on each node of its future job
 job             the code that runs inside a job
 code_version    the version of the code that trains a run

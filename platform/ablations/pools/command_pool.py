@@ -4,21 +4,39 @@ The site is this machine (`ablations.pools.local`) or a Ray cluster (`ablations.
 from its status file; a job only says that it is over, and whether it was lost with its machine.
 """
 
+import math
 import signal
 import time
 from collections.abc import Callable, Generator, Iterable
 from dataclasses import dataclass, field
 from typing import Protocol
 
-from ablations.errors import AblationsError
 from ablations.home.cancellation import Cancellation
 from ablations.home.home import Home
 from ablations.home.state import RunState, State, read_state, wait_again
-from ablations.pools.equal_failures import equal_failures, held_because
-from ablations.pools.lost_runs import Losses
+from ablations.pools.equal_failures import EQUAL_FAILURES, FIRST_FAILURES, RunsHeld, equal_failures, held_because
 from ablations.pools.pool import Ended
 from ablations.signals import interrupts_wait
 from ablations.text import counted
+
+MOST_LOSSES = 3
+"""Losses of one run in a row, without a step between them, after which it is not started again."""
+
+
+class Losses:
+    """The losses of each run: its progress at the last one, and how many in a row saw this progress."""
+
+    def __init__(self) -> None:
+        self._last: dict[str, tuple[tuple[int, int], int]] = {}
+
+    def add(self, run_id: str, own: RunState) -> str:
+        """Count a loss of a run in this state; returns why the run is given up, if it is."""
+        progress = (own.step, own.warm_start_step)
+        before, times = self._last.get(run_id, (progress, 0))
+        times = times + 1 if before == progress else 1
+        self._last[run_id] = progress, times
+        return f"lost {times} times in a row without completing a step; giving up" if times >= MOST_LOSSES else ""
+
 
 RUNS_POLL_S = 0.5
 STOP_LIMIT_S = 60.0
@@ -69,7 +87,9 @@ class CommandPool:
     cancelled: Cancellation
     """Runs that the pool does not start, or asks to stop if they train."""
     holds: bool = False
-    """Start no more runs after equal failures in a row."""
+    """Start no more runs after three equal failures in a row."""
+    has_trained: bool = False
+    """True if a run of the sweep has trained. Until one has, the pool starts no more runs after two equal failures."""
     say: Callable[[str], None] = print
     """Tells the user what the pool leaves behind."""
     _waiting: dict[str, float] = field(default_factory=dict)
@@ -114,24 +134,35 @@ class CommandPool:
         its own files. The pool waits for runs that other processes train. If the loop is interrupted, the pool asks its
         runs to save their checkpoints and stop, and waits for them.
 
-        Raises AblationsError if equal failures hold the runs that wait, once the others have ended.
+        Raises RunsHeld if equal failures hold the runs that wait, once the others have ended.
         """
         try:
             while self._waiting or self._running:
                 ended = self._reap()
-                held = equal_failures(self._ends) if self.holds else None
-                if held is None:
+                held = self._held()
+                if not held:
                     self._start()
-                elif not self._running:
-                    raise AblationsError(
-                        f"{held_because(held)}; {counted(len(self._waiting), 'run')} not started. Fix the cause, then "
-                        f"run the same command again"
+                elif self._waiting and not self._running:
+                    raise RunsHeld(
+                        f"{held}; {counted(len(self._waiting), 'run')} not started. Fix the cause, then run the same "
+                        f"command again"
                     )
                 self._ask_to_stop(self._stopping)
                 yield from ended or [None]
                 time.sleep(RUNS_POLL_S)
         finally:
             self._stop_all()
+
+    def _held(self) -> str:
+        """Why no more runs start; empty if they do."""
+        if (message := equal_failures(self._ends, FIRST_FAILURES)) is None:
+            return ""
+        if not self.has_trained:
+            states = [read_state(self.home.run(run_id), math.inf) for run_id in (*self._waiting, *self._running)]
+            self.has_trained = any(state.step > 0 for state in states)
+        if not self.has_trained:
+            return held_because(message, FIRST_FAILURES)
+        return held_because(message) if self.holds and equal_failures(self._ends, EQUAL_FAILURES) else ""
 
     def _start(self) -> None:
         if self.cancelled.is_whole:
@@ -168,6 +199,7 @@ class CommandPool:
             was_stopped = run_id in self._stopping
             self._stopping.discard(run_id)
             own = read_state(self.home.run(run_id), budget_gpu_hours)
+            self.has_trained |= own.step > 0
             is_lost = job.is_lost and not own.state.is_finished and own.state != State.CANCELLED
             if own.state.is_finished or (own.state == State.FAILED and not is_lost):
                 self._ends.append((own.state, own.message))

@@ -1,27 +1,38 @@
-"""Equal failures in a row, after which a sweep starts no more of its runs: what failed them would fail the others."""
+"""Equal failures in a row, after which a sweep starts no more of its runs: what failed them would fail the others.
+
+Three in a row are enough where runs queue for their machine (`EQUAL_FAILURES`), two everywhere while no run of the
+sweep has trained at all (`FIRST_FAILURES`): then not even the reference has shown that a run can.
+"""
 
 from collections.abc import Sequence
 
+from ablations.errors import AblationsError
 from ablations.home.state import State
 from ablations.text import cause
 
-EQUAL_FAILURES = 3
+EQUAL_FAILURES, FIRST_FAILURES = 3, 2
 
 
-def equal_failures(ends: Sequence[tuple[State, str]]) -> str | None:
-    """The last message if the last three runs to end all failed with the same cause; `ends` are in order of time.
+class RunsHeld(AblationsError):
+    """Runs failed alike, and those that wait were not started."""
+
+    exit_code = 1
+
+
+def equal_failures(ends: Sequence[tuple[State, str]], number: int = EQUAL_FAILURES) -> str | None:
+    """The last message if the last `number` runs to end all failed with the same cause; `ends` are in order of time.
 
     >>> equal_failures([(State.FAILED, "step 3: no GPU"), (State.FAILED, "step 5: no GPU"), (State.FAILED, "no GPU")])
     >>> equal_failures([(State.FAILED, "no GPU")] * 3)
     'no GPU'
     """
-    last = ends[-EQUAL_FAILURES:]
+    last = ends[-number:]
     causes = {cause(message) for _, message in last}
-    if len(last) < EQUAL_FAILURES or len(causes) > 1 or any(state != State.FAILED for state, _ in last):
+    if len(last) < number or len(causes) > 1 or any(state != State.FAILED for state, _ in last):
         return None
     return last[-1][1]
 
 
-def held_because(message: str) -> str:
+def held_because(message: str, number: int = EQUAL_FAILURES) -> str:
     """The reason of a hold, for people."""
-    return f"{EQUAL_FAILURES} runs in a row failed: {message}"
+    return f"{number} runs in a row failed: {message}"

@@ -1,10 +1,13 @@
 """The code inside a job: one training run on one node or several, with its output in the log of this attempt."""
 
+import io
 import os
 import signal
 import sys
 import traceback
+from contextlib import suppress
 from pathlib import Path
+from typing import Any
 
 from ablations.pools.code_version import code_version
 from scalerl.cluster.placement import NodeOfRun
@@ -87,3 +90,29 @@ def redirect_output(log: Path) -> None:
     os.dup2(descriptor, 1)
     os.dup2(descriptor, 2)
     os.close(descriptor)
+    sys.stdout, sys.stderr = (
+        io.TextIOWrapper(Output(number), encoding="utf-8", errors="backslashreplace", write_through=True)
+        for number in (1, 2)
+    )
+
+
+class Output(io.RawIOBase):
+    """A descriptor to print to; text that a full disk does not take is lost, since no message is worth a run."""
+
+    def __init__(self, number: int) -> None:
+        self._number, self.name = number, f"<{number}>"
+
+    def writable(self) -> bool:
+        return True
+
+    def fileno(self) -> int:
+        return self._number
+
+    def write(self, text: Any) -> int:
+        """Write what the disk takes; all of it counts as written."""
+        content = memoryview(text).cast("B")
+        with suppress(OSError):
+            rest = content
+            while rest:
+                rest = rest[os.write(self._number, rest) :]
+        return len(content)

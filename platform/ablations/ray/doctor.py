@@ -19,9 +19,9 @@ from ablations.files.tail import tail
 from ablations.home.home import Home
 from ablations.pools.code_snapshot import take_snapshot
 from ablations.ray.driver_process import DriverProcess, RayError, RayNode
-from ablations.slurm.doctor.examine_node import look_at_engines, look_at_modules, python_version
-from ablations.slurm.doctor.here import check_engine_versions, check_here
-from ablations.slurm.doctor.node import check_code, check_folder, check_locks, check_tmp
+from ablations.slurm.doctor.examine_node import look_at_machine
+from ablations.slurm.doctor.here import check_here
+from ablations.slurm.doctor.node import check_folder
 from ablations.slurm.doctor.probe_job import NUM_JOB_LOG_LINES, remove
 from ablations.text import counted
 from scalerl.checks.finding import Finding, judged
@@ -35,7 +35,8 @@ LOOK_FOR_REPORT_EVERY_S = 0.2
 def examine_ray(home: Home, tracking_uri: str, say: Callable[[str], None]) -> Generator[Finding]:
     """Check this machine, the cluster, and each node; what the checks write is removed at the end."""
     is_new = not home.path.exists()
-    yield from check_here(home, tracking_uri)
+    here = look_at_machine()
+    yield from check_here(home, tracking_uri, here)
     try:
         home.require_writable()
     except AblationsError:
@@ -47,7 +48,7 @@ def examine_ray(home: Home, tracking_uri: str, say: Callable[[str], None]) -> Ge
         say("connects to Ray")
         driver = DriverProcess(folder / "driver.log")
         yield cluster_finding(driver)
-        snapshot, here = take_snapshot(Home(folder)), look_at_modules()
+        snapshot = take_snapshot(Home(folder))
         for number, node in enumerate(driver.nodes):
             say(f"examines node {node.name}")
             yield from check_ray_node(driver, node, folder / str(number), snapshot, here)
@@ -73,11 +74,7 @@ def cluster_finding(driver: DriverProcess) -> Finding:
 
 
 def check_ray_node(
-    driver: DriverProcess,
-    node: RayNode,
-    folder: Path,
-    snapshot: Path,
-    here: dict[str, dict[str, str]],
+    driver: DriverProcess, node: RayNode, folder: Path, snapshot: Path, here: dict[str, Any]
 ) -> Generator[Finding]:
     """Run the probe on a node and judge its report."""
     part, word = f"node {node.name} of Ray ({node.id[:8]})", uuid.uuid4().hex
@@ -93,16 +90,9 @@ def check_ray_node(
             if not (folder / "report.json").exists():
                 yield no_report_finding(part, folder, job.why if job.done() else "")
                 return
-            report = json.loads((folder / "report.json").read_text())
-            yield check_version(part, report)
-            yield from check_code(part, report, here, snapshot)
-            yield check_folder(part, report, word)
-            yield from check_locks(part, report, folder)
-            yield check_ray_gpus(part, report, node)
-            has_gpus = report["gpus"]["torch"] > 0
-            yield check_engine_versions(part, report["engines"], look_at_engines(), has_gpus=has_gpus)
-            yield check_niceness(part, report)
-            yield check_tmp(part, report)
+            there = json.loads((folder / "report.json").read_text())
+            yield from check_worker(part, there, here, node)
+            yield from check_folder(part, there, here, folder, snapshot=snapshot, word=word)
         finally:
             question.unlink()  # at which the probe ends
             job.ended.wait(REPORT_LIMIT_S)
@@ -116,24 +106,15 @@ def no_report_finding(part: str, folder: Path, why: str) -> Finding:
     return Finding(part=part, check="probe", level="error", found=found, remedy=remedy, log=log)
 
 
-def check_version(part: str, report: dict[str, Any]) -> Finding:
-    """Check that the node has the same version of Python; a run has the Python of the node's own Ray."""
-    there, path = report["python"]["version"], report["python"]["path"]
-    problem = "" if there == python_version() else f"{there} at {path}; here {python_version()}"
-    return judged(part, "Python", problem, f"{there} at {path}", "install one version of Python on all nodes")
-
-
-def check_ray_gpus(part: str, report: dict[str, Any], node: RayNode) -> Finding:
-    """Check that torch can use the GPUs that Ray deals out."""
-    number, usable = int(node.resources.get("GPU", 0)), report["gpus"]["torch"]
-    listed = len(report["gpus"]["listed"])
+def check_worker(part: str, there: dict[str, Any], here: dict[str, Any], node: RayNode) -> Generator[Finding]:
+    """Check that the node's own Ray has this Python, GPUs that torch can use, and runs that are not of low priority."""
+    (version, path), version_here = (there["python"][key] for key in ("version", "path")), here["python"]["version"]
+    problem = "" if version == version_here else f"{version} at {path}; here {version_here}"
+    yield judged(part, "Python", problem, f"{version} at {path}", "install one version of Python on all nodes")
+    number, usable, listed = int(node.resources.get("GPU", 0)), there["gpus"]["torch"], len(there["gpus"]["listed"])
     has = f"Ray deals out {number or 'none'}, nvidia-smi lists {listed or 'none'}, torch can use {usable or 'none'}"
     remedy = "install a torch for this driver, or start Ray with the number of GPUs that there are (--num-gpus)"
-    return judged(part, "GPUs", has if usable < number else "", has, remedy)
-
-
-def check_niceness(part: str, report: dict[str, Any]) -> Finding:
-    """Check that runs would not give way to every other process."""
-    found = f"niceness {report['niceness']}"
-    problem = f"{found}: runs give way to every other process of the node" if report["niceness"] > 0 else ""
-    return judged(part, "priority", problem, found, "start Ray with RAY_worker_niceness=0", level="warning")
+    yield judged(part, "GPUs", has if usable < number else "", has, remedy)
+    found = f"niceness {there['niceness']}"
+    problem = f"{found}: runs give way to every other process of the node" if there["niceness"] > 0 else ""
+    yield judged(part, "priority", problem, found, "start Ray with RAY_worker_niceness=0", level="warning")

@@ -31,6 +31,7 @@ from ray.util.scheduling_strategies import NodeAffinitySchedulingStrategy, Place
 
 from ablations.ray.driver_process import ADDRESS
 from ablations.ray.order import ORDER_FILE, read_order
+from scalerl.plain_json import parsed_json
 
 RESOURCE_OPTIONS = {"num_cpus": "CPU", "num_gpus": "GPU", "memory": "memory"}
 """Ray's options for resources that have one, and the names of those resources."""
@@ -72,7 +73,7 @@ class Node:
     def _unseen(self, path: str, key: str, word: str) -> str:
         """Why this node does not see a file in which the command has just written this word under this key."""
         try:
-            seen = json.loads(Path(path).read_bytes())[key]
+            seen = parsed_json(Path(path).read_bytes())[key]
         except (OSError, ValueError, KeyError) as error:
             seen = f"{type(error).__name__}: {error}"
         if seen == word:
@@ -171,7 +172,7 @@ def place_attempt(folder: str) -> RayAttempt:
 
 def place_probe(folder: str, node_id: str) -> RayAttempt:
     """Have the doctor's probe run on one node, beside whatever runs there."""
-    question = json.loads(Path(folder, "question.json").read_bytes())
+    question = parsed_json(Path(folder, "question.json").read_bytes())
     there = NodeAffinitySchedulingStrategy(node_id, soft=False)
     node = actor({"CPU": 0.0}, there).remote(question["snapshot"])
     ends = [node.examine.remote(folder, question["word"], question["snapshot"])]
@@ -220,7 +221,7 @@ class Driver:
                     return
                 *lines, rest = (rest + came).split(b"\n")
                 for line in lines:
-                    self.obey(json.loads(line))
+                    self.obey(parsed_json(line))
             self.look()
 
     def end(self) -> None:

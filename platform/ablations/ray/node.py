@@ -40,7 +40,7 @@ def run_part(attempt: Path, node: int, host: str) -> str:
 
 def run_probe(folder: Path, snapshot: Path) -> str:
     """Run the doctor's probe until the doctor has seen its report; returns why it could not be started, if so."""
-    program = [str(snapshot / "ablations" / "slurm" / "doctor" / "examine_node.py"), str(folder)]
+    program = ["-P", str(snapshot / "ablations" / "slurm" / "doctor" / "examine_node.py"), str(folder)]
     environment = ordinary_environment(os.environ, snapshot)
     environment.pop(VISIBLE_GPUS, None)  # of the whole node, not of this worker
     return run_python(program, environment, folder, folder / "job.log")

@@ -14,6 +14,7 @@ from pathlib import Path
 
 from ablations.study.resources import Resources
 from ablations.text import counted
+from scalerl.plain_json import parsed_json
 from scalerl.run.run_folder import write_atomically
 
 ORDER_FILE = "order.json"
@@ -82,7 +83,7 @@ class RayOrder:
 
 def read_order(attempt: Path) -> RayOrder:
     """The order in the folder of an attempt."""
-    content = json.loads((attempt / ORDER_FILE).read_bytes())
+    content = parsed_json((attempt / ORDER_FILE).read_bytes())
     paths = {name: Path(content[name]) for name in ("run", "warm_starts", "snapshot", "directory")}
     return RayOrder(**content | paths | {"share": NodeShare(**content["share"])})
 

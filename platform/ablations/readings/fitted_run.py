@@ -2,29 +2,28 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from ablations.fit.curve import Curve
-from ablations.fit.curve_file import read_curves
 from ablations.fit.fitting import fits_by_cutoff
 from ablations.fit.options import FitSettings
 from ablations.fit.result import Fit
 from ablations.fit.words import in_words
 from ablations.home.labels import run_name
 from ablations.home.plan import PlannedRun
+from ablations.home.source import is_imported
 from ablations.home.started_sweep import StartedSweep
 from ablations.home.state import State, state_of
 from ablations.readings.hours import Hours
 from ablations.readings.readings_together import Done, WantedRun, readings_of_runs
-from ablations.readings.run_reading import RunReading, kept_reading, try_fit
+from ablations.readings.run_reading import RunReading, kept_reading
 from ablations.readings.task_curves import with_task
 from scalerl.run.run_folder import RunFolder
 from scalerl.run.status import RunStatus
 
-FIT_KEYS = ("curve", "A", "A_lo", "A_hi", "B", "C_mid", "R_0", "verdict", "points", "window")
+FIT_KEYS = ("curve", "A", "A_lo", "A_hi", "B", "C_mid", "R_0", "fit_verdict", "points", "window")
 """Keys in every line of `platform fit --json`; a missing number is null."""
 
 
@@ -46,16 +45,16 @@ class FittedCurve:
     def to_json(self) -> dict[str, Any]:
         """Plain data for JSON: the fit, or the curve's name and the reason."""
         if self.fit is None:
-            return dict.fromkeys(FIT_KEYS) | {"curve": self.name, "verdict": "no fit", "reason": self.reason}
+            return dict.fromkeys(FIT_KEYS) | {"curve": self.name, "fit_verdict": "no fit", "reason": self.reason}
         return self.fit.to_json() | {"reason": ""}
 
     def explained(self) -> dict[str, Any]:
         """`to_json()` with the fit in words and A against the cut-off; without a fit, these are missing."""
         if self.fit is None:
             return self.to_json() | {"words": "", "cutoffs": []}
-        shown = ("points", "A", "A_lo", "A_hi", "verdict")
+        shown = ("points", "A", "A_lo", "A_hi")
         cutoffs = [
-            {"fit_from": fit_from} | {name: getattr(fit, name) for name in shown}
+            {"fit_from": fit_from} | {name: getattr(fit, name) for name in shown} | {"fit_verdict": fit.verdict}
             for fit_from, fit in fits_by_cutoff(self.fit).items()
         ]
         return self.to_json() | {"words": in_words(self.fit), "cutoffs": cutoffs}
@@ -75,8 +74,7 @@ class FittedRun(FittedCurve):
     warnings: tuple[str, ...] = ()
     """The last warnings of the trainer about its health and its files."""
     state: State | None = None
-    """State of the run according to its own files; None for a curve of another trainer and for a run that has not
-    started."""
+    """State of the run according to its own files; None for an imported run and for one that has not started."""
     message: str = ""
     """The last message of its trainer."""
     hours: Hours | None = None
@@ -98,40 +96,33 @@ def read_run(folder: RunFolder, variant: str, run: PlannedRun, settings: FitSett
 def fitted_run(folder: RunFolder, variant: str, run: PlannedRun, reading: RunReading) -> FittedRun:
     """Join the reading of a run's log with its status."""
     status = folder.read_status()
-    is_empty = reading.curve is None and not reading.reason
+    is_empty, is_foreign = reading.curve is None and not reading.reason, is_imported(folder)
     return FittedRun(
         name=run_name(variant, run.seed),
         curve=reading.curve,
         fit=reading.fit,
-        reason=_why_empty(status) if is_empty else reading.reason,
+        reason=_why_empty(status, is_foreign) if is_empty else reading.reason,
         variant=variant,
         seed=run.seed,
         id=run.id,
         cost_gpu_hours=reading.cost_gpu_hours,
         code_versions=status.code_versions,
-        warnings=status.warnings,
-        state=state_of(folder, status) if status.has_started else None,
-        message=status.message,
+        warnings=(*status.warnings, *reading.oddities),
+        state=state_of(folder, status) if status.has_started and not is_foreign else None,
+        message="" if is_foreign else status.message,
         hours=reading.hours,
         counts=reading.counts,
         unkept=reading.unkept,
     )
 
 
-def _why_empty(status: RunStatus) -> str:
+def _why_empty(status: RunStatus, is_foreign: bool) -> str:
+    if is_foreign and status.message:
+        return status.message
     if not status.has_started:
         return f"not started ({status.message})" if status.message else "not started"
     because = f" ({status.message})" if status.message else ""
     return f"{status.state}{because}, without an evaluation so far"
-
-
-def fit_file(path: Path, settings: FitSettings) -> list[FittedCurve]:
-    """A fit of every curve of a CSV file; AblationsError if the file cannot be used."""
-    fitted = []
-    for curve in read_curves(path):
-        fit, reason = try_fit(curve, settings)
-        fitted.append(FittedCurve(name=curve.name, curve=curve, fit=fit, reason=reason))
-    return fitted
 
 
 def fit_sweep(sweep: StartedSweep, *, done: Done | None = None, **changes: Any) -> list[FittedRun]:

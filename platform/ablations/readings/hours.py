@@ -72,26 +72,15 @@ class Hours:
     """Share of that compute by the names of WASTE_HEADINGS."""
 
     @classmethod
-    def of_rows(cls, rows: Iterable[Mapping[str, Any]], *, masks: bool = False) -> Self | None:
+    def of_rows(cls, rows: Iterable[Mapping[str, Any]], *, masks: bool = False) -> "Hours | None":
         """The account of the last step in a run log; None if there is none, as in logs of earlier versions.
 
         `masks` if the run's correction leaves tokens out of the loss.
         """
-        last, before, wasted = None, 0.0, dict.fromkeys(WASTE_HEADINGS, 0.0)
+        so_far = HoursSoFar(masks=masks)
         for row in rows:
-            if row["kind"] == "train":
-                spent, before, last = row["compute_gpu_hours"] - before, row["compute_gpu_hours"], row
-                for name, share in wasted_in(row, masks=masks).items():
-                    wasted[name] += share * spent
-        if last is None or "device_s" not in last:
-            return None
-        return cls(
-            device_s=last["device_s"],
-            tokens_per_s=last["tokens_per_s"],
-            mfu=last["mfu"],
-            compute=before,
-            wasted={name: spent / before for name, spent in wasted.items()} if before else {},
-        )
+            so_far.add(row)
+        return so_far.hours()
 
     @classmethod
     def of_runs(cls, runs: Sequence[Self]) -> Self | None:
@@ -145,6 +134,35 @@ class Hours:
     def to_json(self) -> dict[str, Any]:
         wasted = {name: {"share": share, "compute": share * self.compute} for name, share in self.wasted.items()}
         return {"device_s": self.device_s, "tokens_per_s": self.tokens_per_s, "mfu": self.mfu, "wasted": wasted}
+
+
+class HoursSoFar:
+    """The account of a run whose rows are added in order; `masks` as in `Hours.of_rows`."""
+
+    def __init__(self, *, masks: bool = False) -> None:
+        self._masks, self._compute = masks, 0.0
+        self._last: Mapping[str, Any] | None = None
+        self._wasted = dict.fromkeys(WASTE_HEADINGS, 0.0)
+
+    def add(self, row: Mapping[str, Any]) -> None:
+        """Add a row; only those of optimiser steps count."""
+        if row["kind"] != "train":
+            return
+        spent, self._compute, self._last = row["compute_gpu_hours"] - self._compute, row["compute_gpu_hours"], row
+        for name, share in wasted_in(row, masks=self._masks).items():
+            self._wasted[name] += share * spent
+
+    def hours(self) -> Hours | None:
+        """The account up to the last step; None if there is none."""
+        if self._last is None or "device_s" not in self._last:
+            return None
+        return Hours(
+            device_s=self._last["device_s"],
+            tokens_per_s=self._last["tokens_per_s"],
+            mfu=self._last["mfu"],
+            compute=self._compute,
+            wasted={name: spent / self._compute for name, spent in self._wasted.items()} if self._compute else {},
+        )
 
 
 def hours_cells(hours: Mapping[str, Hours | None]) -> list[dict[str, str]]:

@@ -6,11 +6,11 @@ deleted at any time.
 
 import hashlib
 import time
-from collections.abc import Callable, Collection, Iterable, Mapping
+from collections.abc import Callable, Iterable
 from contextlib import suppress
 from pathlib import Path
 from threading import RLock
-from typing import Any, TypeVar
+from typing import TypeVar
 
 from ablations.files.trees import NotATree, tree_bytes, tree_from_bytes
 from scalerl.run.run_folder import write_atomically
@@ -24,16 +24,10 @@ otherwise differ in the last bit, because BLAS splits sums by the number of free
 Made = TypeVar("Made")
 
 
-def read_kept_tree(
-    path: Path, kind: type[Made], classes: Collection[type] = (), named: Mapping[str, Any] | None = None
-) -> Made | None:
-    """The result in a file; None if there is none, it cannot be read, or it is of another kind.
-
-    `classes`, besides `kind`, and `named` are those of `ablations.files.trees`.
-    """
+def read_kept_tree(path: Path, kind: type[Made]) -> Made | None:
+    """The result in a file; None if there is none, it cannot be read, or it is of another kind."""
     with suppress(OSError, NotATree):
-        found = tree_from_bytes(path.read_bytes(), classes=(kind, *classes), named=named)
-        return found if isinstance(found, kind) else None
+        return tree_from_bytes(path.read_bytes(), kind)
     return None
 
 
@@ -42,23 +36,21 @@ def kept_tree(
     make: Callable[[], Made],
     kind: type[Made],
     *,
-    classes: Collection[type] = (),
-    named: Mapping[str, Any] | None = None,
     most: int | None = None,
     is_final: Callable[[Made], bool] = lambda made: True,
 ) -> tuple[Made, str]:
     """The result in a file, or else a new one, which is written if it is final; and why it could not be written.
 
-    `classes` and `named` are those of `read_kept_tree`. The folder keeps its `most` newest results.
+    The folder keeps its `most` newest results.
     """
     with LOCKS[hash(path) % len(LOCKS)]:
-        if (kept := read_kept_tree(path, kind, classes, named)) is not None:
+        if (kept := read_kept_tree(path, kind)) is not None:
             return kept, ""
         made = make()
         if not is_final(made):
             return made, ""
         try:
-            content = tree_bytes(made, named=named)
+            content = tree_bytes(made)
             path.parent.mkdir(exist_ok=True)
             write_atomically(path, content)
         except FileNotFoundError:  # the run or the sweep was deleted meanwhile
@@ -73,7 +65,7 @@ def kept_tree(
 def forget_old(folder: Path, *, most: int) -> None:
     """Delete all but the `most` newest results of a folder, and files of interrupted writes."""
     with suppress(OSError):  # another process removes the same files
-        kept = sorted(folder.glob("*.npz"), key=lambda path: path.stat().st_mtime_ns)
+        kept = sorted(folder.glob("*.msgpack"), key=lambda path: path.stat().st_mtime_ns)
         now = time.time()
         torn = [path for path in folder.glob(".*.tmp") if now - path.stat().st_mtime > SECONDS_OF_A_WRITE]
         for path in (*kept[:-most], *torn):

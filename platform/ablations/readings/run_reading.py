@@ -10,7 +10,7 @@ why.
 import hashlib
 import json
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass, field, replace
 from functools import cache
 from itertools import chain
@@ -22,34 +22,25 @@ import scipy
 
 import scalerl
 from ablations.errors import AblationsError
-from ablations.files.trees import NotATree, tree_bytes, tree_from_bytes
-from ablations.fit.alternatives import Alternative, Alternatives
-from ablations.fit.ceiling import Ceiling
 from ablations.fit.curve import Curve
-from ablations.fit.engine.anchor import Anchor
-from ablations.fit.engine.family import FAMILIES
-from ablations.fit.engine.posterior import Draws
 from ablations.fit.fitting import fit_with
 from ablations.fit.options import FitSettings
-from ablations.fit.readings import Readings
-from ablations.fit.result import CurveSet, Fit
-from ablations.readings.hours import Hours
+from ablations.fit.result import Fit
+from ablations.home.source import JUST_NOW_NS, SOURCE_FILE, source_of
+from ablations.readings.hours import Hours, HoursSoFar
 from ablations.readings.kept import code_in, kept_tree, read_kept_tree
-from ablations.readings.task_curves import curve_of
+from ablations.readings.task_curves import COUNTERS, EvaluationRows
 from scalerl.recipe import ResolvedRecipe
-from scalerl.recipe.command import CommandRecipe
+from scalerl.recipe.command import AnyRecipe, CommandRecipe
 from scalerl.run.run_folder import RunFolder
 from scalerl.run.run_log import log_fault, read_rows
 
-JUST_NOW_NS = 100_000_000
 MOST_KEPT = 6
 """Limit on saved readings of one run, the newest ones: readings differ by settings, tasks, and names in other sweeps.
 """
 RECIPE = "recipe.json"
 BEGUN_WITH = ("model", "tasks", "warm_start")
 EVERY_ROW = ("kind", "step", "compute_gpu_hours")
-COUNTED = ("compute_gpu_hours", "step", "wall_s", "flops", "tokens")
-"""Counters of evaluations, if logged."""
 Stamp = tuple[int, int] | None
 """Size in bytes and time in ns of a file; None without one."""
 DECIDING = (
@@ -71,30 +62,13 @@ class RunReading:
     cost_gpu_hours: float
     hours: Hours | None
     counts: Mapping[str, np.ndarray] = field(default_factory=dict)
-    """The counters of `COUNTED` that every evaluation has, one number per evaluation and one evaluation per compute."""
+    """Those of `COUNTERS` that every evaluation has, one number per evaluation and one evaluation per compute."""
     is_sound: bool = True
     """False if the log cannot be used, so that no reading is saved."""
     oddities: tuple[str, ...] = ()
-    """Sentences of the fit about readings that look wrong; only for a curve of another trainer."""
+    """Sentences of the fit about readings that look wrong; only for an imported run."""
     unkept: str = ""
     """The reason why the reading could not be saved, such as "No space left on device"; empty in a saved reading."""
-
-
-CLASSES = (
-    RunReading,
-    Curve,
-    Fit,
-    FitSettings,
-    Readings,
-    Anchor,
-    CurveSet,
-    Ceiling,
-    Alternatives,
-    Alternative,
-    Draws,
-    Hours,
-)
-NAMED = {family.name: family for family in FAMILIES}
 
 
 def kept_reading(folder: RunFolder, name: str, settings: FitSettings) -> RunReading:
@@ -103,8 +77,6 @@ def kept_reading(folder: RunFolder, name: str, settings: FitSettings) -> RunRead
         _path(folder, name, settings),
         lambda: read_log(folder, name, settings),
         RunReading,
-        classes=CLASSES,
-        named=NAMED,
         most=MOST_KEPT,
         is_final=lambda reading: reading.is_sound and is_at_rest(folder.metrics),
     )
@@ -113,84 +85,84 @@ def kept_reading(folder: RunFolder, name: str, settings: FitSettings) -> RunRead
 
 def read_kept(folder: RunFolder, name: str, settings: FitSettings) -> RunReading | None:
     """The saved reading of the log in its current state; None if there is none or it cannot be read."""
-    return read_kept_tree(_path(folder, name, settings), RunReading, CLASSES, NAMED)
-
-
-def reading_bytes(reading: RunReading) -> bytes:
-    """A reading as bytes, for the saved file and between processes."""
-    return tree_bytes(reading, named=NAMED)
-
-
-def reading_from_bytes(content: bytes) -> RunReading:
-    """The inverse of `reading_bytes`; NotATree for any other content."""
-    found = tree_from_bytes(content, classes=CLASSES, named=NAMED)
-    if not isinstance(found, RunReading):
-        raise NotATree(f"found {type(found).__name__}, not a reading")
-    return found
+    return read_kept_tree(_path(folder, name, settings), RunReading)
 
 
 def read_log(folder: RunFolder, name: str, settings: FitSettings) -> RunReading:
     """The curve `name` with its fit, cost and hours; if the log cannot be used, the reason instead of a fit."""
-    rows: list[dict[str, Any]] = []
+    made_with = recipe_and_seed(folder)
+    measured, spent, cost = EvaluationRows(), HoursSoFar(masks=masks_tokens(made_with)), 0.0
     curve, fit, reason, is_sound = None, None, "", True
+    oddities: tuple[str, ...] = ()
     try:
         for number, row in enumerate(read_rows(folder.metrics), start=1):
             if missing := [name for name in EVERY_ROW if name not in row]:
                 raise ValueError(f"{folder.metrics}:{number}: a row without {missing[0]}")
-            rows.append(row)
+            # The row of an evaluation may come after those of later steps.
+            cost = max(cost, row["compute_gpu_hours"])
+            measured.add(row)
+            spent.add(row)
         if fault := log_fault(folder.metrics, folder.checkpoint):
             raise ValueError(f"{fault}; restore it, or delete {folder.path} and start the sweep again")
-        curve = curve_of(rows, name, settings.task)
+        curve = measured.curve(name, settings.task)
+        source = source_of(folder)
         if curve is not None:
-            curve = replace(curve, start=start_of(folder))
+            curve = replace(curve, start=start_of(made_with) if source is None else source.start)
             fit, reason = try_fit(curve, replace(settings, fit_to=_reading_at(curve, settings.fit_to)))
+        if source is not None:  # steps after its last reading are not compared
+            cost = 0.0 if curve is None else float(curve.compute[-1])
+            oddities = tuple(fit.oddities) if fit else ()
     except ValueError as error:
         reason, is_sound = str(error), False
     return RunReading(
         curve=curve,
         fit=fit,
         reason=reason,
-        # The row of an evaluation may come after those of later steps.
-        cost_gpu_hours=max((row["compute_gpu_hours"] for row in rows), default=0.0),
-        hours=Hours.of_rows(rows, masks=masks_tokens(folder)),
-        counts=counts_of(rows) if is_sound else {},
+        cost_gpu_hours=cost,
+        hours=spent.hours(),
+        counts=counts_of(measured) if is_sound else {},
         is_sound=is_sound,
+        oddities=oddities,
     )
 
 
-def masks_tokens(folder: RunFolder) -> bool:
-    """True if the run's correction leaves tokens out of the loss; False if the recipe cannot be read."""
+def recipe_and_seed(folder: RunFolder) -> tuple[AnyRecipe, int] | None:
+    """The recipe of a run and its seed; None if they cannot be read, which callers that need them report."""
     try:
-        recipe, _ = folder.read_recipe()
+        return folder.read_recipe()
     except (OSError, ValueError):
-        return False
+        return None
+
+
+def masks_tokens(made_with: tuple[AnyRecipe, int] | None) -> bool:
+    """True if the correction of this recipe leaves tokens out of the loss; False if the recipe is unknown."""
+    recipe = made_with and made_with[0]
     return isinstance(recipe, ResolvedRecipe) and recipe.correction.type in ("mask", "trust_region")
 
 
-def start_of(folder: RunFolder) -> str:
-    """The start of a run: equal for runs with the same model, tasks, warm start and seed; "" if unknown."""
-    try:
-        recipe, seed = folder.read_recipe()
-    except (OSError, ValueError):  # callers that need the recipe report the error
+def start_of(made_with: tuple[AnyRecipe, int] | None) -> str:
+    """The start of a run, by its recipe and seed: equal for runs with the same model, tasks, warm start and seed; "" if
+    unknown."""
+    if made_with is None:
         return ""
-    if isinstance(recipe, CommandRecipe):  # a setting of the program may change its start
+    recipe, seed = made_with
+    if isinstance(recipe, CommandRecipe):  # a setting of a program may change its start
         return ""
     content = [recipe.canonical(*BEGUN_WITH), recipe.generation.thinks, seed]
     return hashlib.sha256(json.dumps(content, sort_keys=True).encode()).hexdigest()[:12]
 
 
-def counts_of(rows: Sequence[Mapping[str, Any]]) -> dict[str, np.ndarray]:
+def counts_of(rows: Iterable[Mapping[str, Any]]) -> dict[str, np.ndarray]:
     """The counters of the evaluations among these rows: compute, and the others that all of them have.
 
     If several evaluations share one compute, as those of several tasks do, the first is used.
     """
-    evaluations: dict[float, Mapping[str, Any]] = {}
+    evaluations: dict[float, tuple[float | None, ...]] = {}
     for row in rows:
         if row["kind"] == "eval":
-            evaluations.setdefault(row["compute_gpu_hours"], row)
-    found = evaluations.values()
-    names = [name for name in COUNTED if found and all(row.get(name) is not None for row in found)]
-    return {name: np.array([row[name] for row in found], dtype=float) for name in names}
+            evaluations.setdefault(row["compute_gpu_hours"], tuple(row.get(name) for name in COUNTERS))
+    columns = zip(COUNTERS, zip(*evaluations.values(), strict=True), strict=False)
+    return {name: np.array(values, dtype=float) for name, values in columns if None not in values}
 
 
 def _reading_at(curve: Curve, compute: float) -> float:
@@ -215,10 +187,11 @@ def is_at_rest(log: Path) -> bool:
 
 def _path(folder: RunFolder, name: str, settings: FitSettings) -> Path:
     """The file of a reading, named by the shortened SHA-256 of everything that determines the reading."""
-    stamps = [stamp(path) for path in (folder.metrics, folder.checkpoint / "manifest.json", folder.path / RECIPE)]
+    behind = (folder.metrics, folder.checkpoint / "manifest.json", folder.path / RECIPE, folder.path / SOURCE_FILE)
+    stamps = [stamp(path) for path in behind]
     content = [code_of_readings(), folder.path.name, name, asdict(settings), stamps]
     key = hashlib.sha256(json.dumps(content).encode()).hexdigest()[:16]
-    return folder.path / "readings" / f"{key}.npz"
+    return folder.path / "readings" / f"{key}.msgpack"
 
 
 def stamp(path: Path) -> Stamp:

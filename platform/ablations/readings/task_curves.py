@@ -8,10 +8,11 @@ and their `num_samples` gives the variance as if prompts were drawn anew.
 """
 
 import math
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from itertools import takewhile
+from sys import intern
 from typing import Any
 
 import numpy as np
@@ -24,42 +25,91 @@ from ablations.nearest_name import did_you_mean
 from scalerl.evaluation.prompt_counts import PromptCounts
 from scalerl.run.run_log import read_rows
 
+COUNTERS = ("compute_gpu_hours", "step", "wall_s", "flops", "tokens")
+"""Counters of evaluations, if logged."""
+NEEDED_FIELDS = ("compute_gpu_hours", "pass_rate", "step")
+COUNT_FIELDS = ("num_samples", "num_prompts")
+KEPT_FIELDS = ("kind", "task", "share", "pass_rate", *COUNT_FIELDS, *COUNTERS)
+NOT_LOGGED = object()
+
+
+class EvaluationRows:
+    """The rows of evaluations in a run log, added in order; of each, only what curves and counters need.
+
+    The right answers to each prompt are much longer than all other numbers of a row, so their variances are kept.
+    """
+
+    def __init__(self) -> None:
+        self._rows: list[tuple[Any, ...]] = []
+
+    def add(self, row: Mapping[str, Any]) -> None:
+        """Add a row if it is one of an evaluation."""
+        if row["kind"] in ("eval", "downstream"):
+            # The parser makes a new text of each "eval" and each task's name.
+            values = (row.get(name, NOT_LOGGED) for name in KEPT_FIELDS)
+            known = (intern(value) if type(value) is str else value for value in values)
+            self._rows.append((*known, _variances(row)))
+
+    def __iter__(self) -> Iterator[dict[str, Any]]:
+        """Each row; its `variances` are those of its answers and of its prompts, or the reason why they are unknown."""
+        for values in self._rows:
+            yield {
+                name: value
+                for name, value in zip((*KEPT_FIELDS, "variances"), values, strict=True)
+                if value is not NOT_LOGGED
+            }
+
+    def curve(self, name: str, task: str | None = None) -> Curve | None:
+        """The curve `name` of `task`; see `curve_of`."""
+        if not self._rows:
+            return None
+        columns: dict[str, list[Any]] = {column: [] for column in (*NEEDED_FIELDS, *COUNT_FIELDS)}
+        variances: list[tuple[float, float]] = []
+        try:
+            for row, parts in _with_parts(self):
+                if _is_of(row, task):
+                    variances.append(_joint_variances(parts))
+                    for column in NEEDED_FIELDS:
+                        columns[column].append(row[column])
+                    for column in COUNT_FIELDS:
+                        columns[column].append(row.get(column, NOT_LOGGED))
+            if not variances:
+                names = list(dict.fromkeys(str(row.get("task")) for row in self))
+                raise AblationsError(
+                    f"curve {name!r}: no task {task!r} was measured; {did_you_mean(str(task), names, 'tasks')}"
+                )
+            # Other trainers may log scores alone; a log in which only some rows lack their counts is damaged.
+            counted = [column for column in COUNT_FIELDS if any(value is not NOT_LOGGED for value in columns[column])]
+            if missing := [column for column in counted if NOT_LOGGED in columns[column]]:
+                raise KeyError(missing[0])
+        except KeyError as error:
+            raise AblationsError(f"curve {name!r}: an eval row without {error}") from error
+        compute, score, step = (np.array(columns[column], dtype=float) for column in NEEDED_FIELDS)
+        samples, prompts = (
+            np.array(columns[column], dtype=float) if column in counted else None for column in COUNT_FIELDS
+        )
+        of_answers, of_prompts = (None, None) if samples is None else np.array(variances).T
+        return Curve(
+            name=name,
+            compute=compute,
+            score=score,
+            samples=samples,
+            prompts=prompts,
+            step=step,
+            answer_variance=of_answers,
+            prompt_variance=of_prompts,
+        )
+
 
 def curve_of(rows: Iterable[dict[str, Any]], name: str, task: str | None = None) -> Curve | None:
     """The readings of `task` in the rows of a run log, by default of its only task or of all tasks together.
 
     None if there are no evaluations; AblationsError if they form no curve or `task` was not measured.
     """
-    measured = [row for row in rows if row["kind"] in ("eval", "downstream")]
-    if not measured:
-        return None
-    evaluations = [row for row in measured if _is_of(row, task)]
-    if not evaluations:
-        names = list(dict.fromkeys(str(row.get("task")) for row in measured))
-        raise AblationsError(
-            f"curve {name!r}: no task {task!r} was measured; {did_you_mean(str(task), names, 'tasks')}"
-        )
-
-    # A program may log scores alone; a log in which only some rows lack their counts is damaged.
-    has_counts = any("num_samples" in row for row in evaluations)
-
-    def column(field: str) -> np.ndarray:
-        return np.array([row[field] for row in evaluations], dtype=float)
-
-    try:
-        variances = np.array([_variances(parts) for row, parts in _with_parts(measured) if _is_of(row, task)])
-        return Curve(
-            name=name,
-            compute=column("compute_gpu_hours"),
-            score=column("pass_rate"),
-            samples=column("num_samples") if has_counts else None,
-            prompts=column("num_prompts") if has_counts else None,
-            step=column("step"),
-            answer_variance=variances[:, 0] if has_counts else None,
-            prompt_variance=variances[:, 1] if has_counts else None,
-        )
-    except KeyError as error:
-        raise AblationsError(f"curve {name!r}: an eval row without {error}") from error
+    measured = EvaluationRows()
+    for row in rows:
+        measured.add(row)
+    return measured.curve(name, task)
 
 
 def _with_parts(measured: Iterable[dict[str, Any]]) -> Iterator[tuple[dict[str, Any], list[dict[str, Any]]]]:
@@ -76,20 +126,28 @@ def _with_parts(measured: Iterable[dict[str, Any]]) -> Iterator[tuple[dict[str, 
             yield row, [row]
 
 
-def _variances(parts: Sequence[dict[str, Any]]) -> tuple[float, float]:
+def _joint_variances(parts: Sequence[Mapping[str, Any]]) -> tuple[float, float]:
     """Variances of a pass rate due to answers and to prompts, sum share^2 variance over tasks; NaN if unknown."""
     answers = prompts = 0.0
     for part in parts:
-        if "prompt_counts" not in part:
-            return math.nan, math.nan
-        try:
-            counts = PromptCounts.from_text(part["prompt_counts"])
-        except ValueError as error:
-            raise AblationsError(f"prompt_counts of the eval row at step {part['step']}: {error}") from error
+        if isinstance(found := part["variances"], AblationsError):
+            raise found
         share = part.get("share", 1.0)
-        answers += share**2 * answer_variance(counts.right, counts.judged)
-        prompts += share**2 * prompt_variance(counts.right, counts.judged)
+        answers += share**2 * found[0]
+        prompts += share**2 * found[1]
     return answers, prompts
+
+
+def _variances(row: Mapping[str, Any]) -> tuple[float, float] | AblationsError:
+    """Variances of the pass rate of a row due to answers and to prompts, NaN if unknown, or what is wrong with its
+    counts."""
+    if "prompt_counts" not in row:
+        return math.nan, math.nan
+    try:
+        counts = PromptCounts.from_text(row["prompt_counts"])
+    except ValueError as error:
+        return AblationsError(f"prompt_counts of the eval row at step {row['step']}: {error}")
+    return answer_variance(counts.right, counts.judged), prompt_variance(counts.right, counts.judged)
 
 
 def _is_of(row: dict[str, Any], task: str | None) -> bool:

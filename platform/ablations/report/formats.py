@@ -1,9 +1,9 @@
-"""The report of a sweep in every format: `report.html`, or a folder of files beside it.
+r"""The report of a sweep in every format: `report.html`, or a folder of files beside it.
 
 html     report.html                    one file that opens anywhere
 md       report-md/report.md            with its figures as PNG
 csv      report-csv/curves.csv, ...     numbers in full, for other programs
-latex    report-latex/report.tex, ...   a booktabs table, a methods paragraph, figures as PDF and SVG
+latex    report-latex/report.tex, ...   figures as PDF and SVG; table.tex and methods.tex for \\input in a paper
 """
 
 from collections.abc import Mapping
@@ -13,11 +13,13 @@ from typing import Literal
 
 from ablations.findings.results import Results
 from ablations.findings.scale_ladder import ScaleLadder
-from ablations.report.csv_files import csv_files
-from ablations.report.document import document_of
-from ablations.report.latex import latex_files
-from ablations.report.markdown import markdown_files
-from ablations.report.page import report_page
+from ablations.report.documents.comparison import report_document
+from ablations.report.documents.comparison_tables import paper_numbers
+from ablations.report.documents.methods import methods
+from ablations.report.writers.csv_files import csv_files
+from ablations.report.writers.latex import latex_files, latex_table, latex_text
+from ablations.report.writers.markdown import markdown_files
+from ablations.report.writers.page import page_of
 from scalerl.run.run_folder import write_atomically
 
 ReportFormat = Literal["html", "md", "csv", "latex"]
@@ -42,22 +44,20 @@ def write_in_format(
     own = folder / f"report-{form}"
     if form == "csv":
         return _written(own, csv_files(results))
-    from ablations.report.static import PAGE_IN, curves_picture, differences_picture
-
-    document = document_of(results, now=now, ladder=ladder)
+    blocks = report_document(results, now=now, ladder=ladder)
     if form == "md":
-        figures = {
-            "curves.png": curves_picture(results, "png", width_in=PAGE_IN, dpi=150),
-            "differences.png": differences_picture(results, "png", width_in=PAGE_IN, dpi=150),
-        }
-        return _written(own, markdown_files(document, figures)) / "report.md"
-    figures = {
-        "curves.pdf": curves_picture(results, "pdf"),
-        "curves.svg": curves_picture(results, "svg"),
-        "differences.pdf": differences_picture(results, "pdf", width_in=PAGE_IN),
-        "differences.svg": differences_picture(results, "svg", width_in=PAGE_IN),
+        return _written(own, markdown_files(blocks, "report.md")) / "report.md"
+    parts = {
+        "table.tex": latex_table(paper_numbers(results)),
+        "methods.tex": "\n\n".join(map(latex_text, methods(results))) + "\n",
     }
-    return _written(own, latex_files(document, figures)) / "report.tex"
+    files = latex_files(blocks, "report.tex") | {name: text.encode() for name, text in parts.items()}
+    return _written(own, files) / "report.tex"
+
+
+def report_page(results: Results, *, now: datetime, ladder: ScaleLadder | None = None) -> str:
+    """The report as one HTML page; arguments as for `write_in_format`."""
+    return page_of(report_document(results, now=now, ladder=ladder), title=results.title)
 
 
 def _written(folder: Path, files: Mapping[str, bytes]) -> Path:

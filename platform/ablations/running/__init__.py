@@ -8,6 +8,6 @@ on_slurm    a sweep's runs as Slurm jobs, submitted and resubmitted
 reconcile   cancels jobs that left the sweep file or are held
 delete      removes a sweep from its home folder, with the runs that no other sweep uses
 archive     packs a sweep and its runs into one file
-unpack      unpacks such a file into another home folder
+leftovers   temporary files of exports and imports that were killed
 ending      whether a sweep has anything left to do
 """

@@ -9,6 +9,7 @@ from ablations.errors import AblationsError
 from ablations.home.home import Home
 from ablations.home.started_sweep import StartedSweep, read_sweep
 from ablations.running.ending import refuse_while_going
+from ablations.running.leftovers import remove_temporary
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -45,6 +46,7 @@ def remove_sweep(deletion: Deletion) -> None:
     Raises AblationsError if a command has started to work on the sweep in the meantime.
     """
     sweep = deletion.sweep
+    remove_temporary(sweep.home.path)
     try:
         with FileLock(sweep.lock, timeout=0):
             # Beside the sweeps folder, so that a leftover of an interruption is not taken for a sweep.

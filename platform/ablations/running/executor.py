@@ -10,6 +10,7 @@ from rich.console import Console
 from ablations.home.started_sweep import StartedSweep
 from ablations.pools.command_pool import CommandPool, Site
 from ablations.pools.pool import Pool
+from ablations.report.writers.terminal_table import TerminalTable
 from ablations.status.live_table import LiveStatus, say
 from ablations.status.notifier import Notifier
 from ablations.status.progress import run_rows
@@ -51,7 +52,7 @@ class InCommand(Executor):
     site: Site
     jobs: int
     holds: bool = False
-    """Start no more runs after equal failures in a row."""
+    """Start no more runs after three equal failures in a row."""
 
     def pool(self, sweep: StartedSweep, console: Console) -> CommandPool:
         return CommandPool(
@@ -60,6 +61,7 @@ class InCommand(Executor):
             jobs=self.jobs,
             cancelled=sweep.cancellation,
             holds=self.holds,
+            has_trained=any(row.state.step > 0 for row in run_rows(sweep)),
             say=console.print,
         )
 
@@ -91,5 +93,5 @@ def train_missing(study: Study, sweep: StartedSweep, pool: Pool, tracking_uri: s
         notifier.look(sweep, rows, now=True)
         say(console, f"{sweep.name}: {summary(sweep.plan, rows)}")
     if sweep.plan.stop is not None:  # the stopped runs with the reasons
-        console.print(status_table(sweep.plan, run_rows(sweep)))
+        console.print(TerminalTable.of(status_table(sweep.plan, run_rows(sweep))))
     tracker.finish(console)

@@ -8,6 +8,7 @@ from ablations.errors import AblationsError
 from ablations.home.plan import Plan, PlannedRun, PlannedVariant
 from ablations.study.expand import Study
 from ablations.terminal.short_names import meant
+from scalerl.credentials import values_without_secrets
 from scalerl.recipe.command import AnyRecipe
 
 
@@ -57,7 +58,7 @@ def make_plan(study: Study, name: str, *, budget: float | None, command: str, is
         variants=tuple(
             PlannedVariant(
                 name=variant.name,
-                overrides=variant.overrides,
+                overrides=values_without_secrets(variant.overrides),
                 runs=tuple(runs[variant.name]),
                 axes=dict(variant.axes),
             )

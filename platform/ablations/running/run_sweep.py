@@ -2,7 +2,6 @@
 results.
 """
 
-import shutil
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -18,6 +17,8 @@ from ablations.running.executor import Executor
 from ablations.search.loop import prepare_search, resume, train_trials
 from ablations.status.live_table import say
 from ablations.study.expand import Study
+from scalerl.credentials import without_secrets
+from scalerl.durable import write_atomically
 
 
 def run_sweep(
@@ -65,7 +66,7 @@ def locked(sweep: StartedSweep) -> Iterator[None]:
 def prepare(study: Study, sweep: StartedSweep, file: Path) -> Declaration:
     """Write the plan, seal the claims and the design, and create the run folders."""
     sweep.cancellation.lift()
-    shutil.copyfile(file, sweep.folder / "sweep.yaml")
+    write_atomically(sweep.folder / "sweep.yaml", without_secrets(file.read_text()).encode())
     sweep.write_plan()
     for run in study.runs:
         sweep.run(run.id).create(run.recipe, run.seed)

@@ -2,7 +2,7 @@
 
     objective      the value of a trial, from its fits; the Pareto front of several objectives
     record         search.json, the authoritative list of trials planned and finished
-    optuna_study   the only file that talks to Optuna; its database can be rebuilt from the record
+    optuna_study   the only file that talks to Optuna, which learns of earlier trials from the record
     loop           ask, train, tell
     tables         the space and the trials as tables for the terminal
 

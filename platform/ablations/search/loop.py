@@ -4,9 +4,9 @@
         while fewer than `jobs` runs train: ask for a point, plan it as variant trial-000, trial-001, ..., train it
         when the runs of a trial have ended: fit them, compute the objective, tell the sampler
 
-Trials and results are written to `search.json` before anything acts on them, and `optuna.db` is made to agree, so that
-a search killed at any moment resumes with its trials. If the recipe of a point is in the sweep already, there is no new
-trial: the sampler is told that recipe's result and asked again.
+Trials and results are written to `search.json` before anything acts on them, and every start tells Optuna of it,
+so a search killed at any moment resumes with its trials. If the recipe of a point is in the sweep already, there is no
+new trial: the sampler is told that recipe's result and asked again.
 """
 
 import random
@@ -140,24 +140,17 @@ def resume(study: Study, sweep: StartedSweep) -> SearchState:
 
 
 def prepare_search(state: SearchState) -> None:
-    """Write the record before the plan with its trials: the search is not complete until its record is.
-
-    Without a previous record, the sampler's database is deleted too.
-    """
-    folder = state.sweep.folder
-    folder.mkdir(parents=True, exist_ok=True)
-    if SearchRecord.read(folder) is None:
-        (folder / "optuna.db").unlink(missing_ok=True)
-    state.record.write(folder)
+    """Write the record before the plan with its trials: the search is not complete until its record is."""
+    state.sweep.folder.mkdir(parents=True, exist_ok=True)
+    state.record.write(state.sweep.folder)
 
 
 def train_trials(state: SearchState, pool: Pool, jobs: int, tracking_uri: str | None, console: Console) -> None:
     """Train the reference and the trials, `jobs` runs at a time, and keep MLflow up to date."""
     from ablations.search.optuna_study import OptunaStudy  # loads Optuna
 
-    folder = state.sweep.folder
     maximised = [is_maximised(objective) for objective in state.search.objective]
-    optuna = OptunaStudy(folder / "optuna.db", state.search, state.space, maximised)
+    optuna = OptunaStudy(state.search, state.space, maximised)
     loop = TrialLoop(state=state, jobs=jobs, console=console, pool=pool, optuna=optuna)
     loop.start()
     tracker, notifier = Tracker(loop.state.sweep, tracking_uri), Notifier(console)
@@ -187,15 +180,12 @@ class TrialLoop:
     optuna: "OptunaStudy"
     _numbers: dict[str, int] = field(default_factory=dict)
     """Optuna's number of each trial."""
-    _left_over: list["Proposal"] = field(default_factory=list)
-    """Proposals from a process that was killed before it planned them."""
 
     def start(self) -> None:
-        """Bring Optuna in line with the record, and hand every missing run to the pool."""
+        """Tell Optuna what is recorded, and hand every missing run to the pool."""
         record, budget_gpu_hours = self.state.record, self.state.plan.budget_gpu_hours
-        numbers = self.optuna.agree(record)
+        numbers = self.optuna.start_from(record)
         self._numbers = {trial.name: number for trial, number in zip(record.trials, numbers, strict=True)}
-        self._left_over = self.optuna.unanswered(record)
         for run in self.state.study.runs:
             if not read_state(self.state.sweep.run(run.id), budget_gpu_hours).state.is_finished:
                 self.pool.add(run.id, budget_gpu_hours)
@@ -281,8 +271,6 @@ class TrialLoop:
         return None
 
     def _proposals(self) -> Iterator["Proposal"]:
-        while self._left_over:
-            yield self._left_over.pop(0)
         if self.state.search.sampler != "grid":
             for _ in range(MAX_ASKS):
                 yield self.optuna.ask()

@@ -29,7 +29,10 @@ def is_maximised(objective: Objective) -> bool:
 
 
 def value(objective: Objective, fits: Sequence["Fit"], compute_unit_gpu_hours: float) -> float | None:
-    """Mean of the objective over seeds, with one fit each; compute is in modelled GPU-hours, as a geometric mean."""
+    """Mean of the objective over seeds, with one fit each; compute is in modelled GPU-hours, as a geometric mean.
+
+    A is that of `platform compare` and `platform fit`, over all families of curves that fit.
+    """
     match objective:
         case Asymptote():
             return fmean(_ceiling(fit, objective) for fit in fits)
@@ -78,9 +81,9 @@ def value_text(objective: Objective, found: float | None) -> str:
 
 
 def _ceiling(fit: "Fit", objective: Asymptote) -> float:
-    """The mean of A; the lower end if A has no upper end, since the mean would then be the prior's, not the curve's."""
-    has_mean = objective.of == "mean" and fit.eq1_hi is not None and fit.rises
-    return float(fit.draws.A.mean()) if has_mean else fit.eq1_lo
+    """A or its lower end; of an A without an upper end the lower one, since A would be the prior's, not the curve's."""
+    has_mean = objective.of == "mean" and fit.ceiling.hi is not None and fit.rises
+    return fit.ceiling.estimate if has_mean else fit.ceiling.lo
 
 
 def _beats(one: Sequence[float], other: Sequence[float]) -> bool:

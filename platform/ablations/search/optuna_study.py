@@ -1,36 +1,32 @@
 """Optuna behind four operations: ask, put, tell, and importances. No other file uses Optuna.
 
-Optuna holds nothing of its own: `optuna.db` is built from the search's record, compared with it at every start, and
-rebuilt if lost, broken or of another search. Two properties of Optuna are worked around. A sampler draws the same
-numbers again after a restart, so every question gets a sampler with its own seed. Optuna's grid sampler proposes a cell
-a second time while its first trial runs, and ends a study by raising (optuna/optuna#4121), so grid points are put here
-one by one.
+The study is in memory, and every start puts the trials of the search's record into it. Two properties of Optuna are
+worked around. A sampler draws the same numbers again after a restart, so every question gets a sampler with its own
+seed. Optuna's grid sampler proposes a cell a second time while its first trial runs, and ends a study by raising
+(optuna/optuna#4121), so grid points are put here one by one.
 
-Only CMA-ES has a memory, its distribution, in `optuna.db`; without the file it restarts from the middle of the space.
+Only CMA-ES has a memory, its distribution; a new start makes one of the best recorded trials (arXiv 2012.06932).
 """
 
 import random
-from collections.abc import Hashable, Mapping, Sequence
+import warnings
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from pathlib import Path
 
 import optuna
 from optuna.distributions import BaseDistribution, CategoricalDistribution, FloatDistribution, IntDistribution
-from optuna.exceptions import OptunaError
+from optuna.exceptions import ExperimentalWarning
 from optuna.samplers import BaseSampler, CmaEsSampler, GPSampler, RandomSampler, TPESampler
 from optuna.study import StudyDirection
 from optuna.trial import FrozenTrial, TrialState
-from sqlalchemy.exc import SQLAlchemyError
 
-from ablations.files.database import sqlite_url
-from ablations.search.record import SearchRecord, SearchTrial
+from ablations.search.record import SearchRecord
 from ablations.study.search_points import Choice, Point, Range, SearchSpace
 from ablations.study.search_space import Dimension, Search
 
-STUDY_NAME = "search"
 MAX_RANDOM_TRIALS = 10
-BROKEN = (OptunaError, SQLAlchemyError, RuntimeError, ValueError, KeyError)
-"""Exceptions from a broken file or one of another Optuna version; some damage shows only when trials are read."""
+LEAST_TO_WARM = 10
+"""Recorded trials from which CMA-ES starts: it takes the best tenth of them."""
 optuna.logging.set_verbosity(optuna.logging.WARNING)
 
 
@@ -43,51 +39,29 @@ class Proposal:
 
 
 class OptunaStudy:
-    """The Optuna study of one search, in an SQLite file with this process as its only writer."""
+    """The Optuna study of one search, in memory."""
 
-    def __init__(self, path: Path, search: Search, space: SearchSpace, maximised: Sequence[bool]) -> None:
-        self._path, self._search = path, search
+    def __init__(self, search: Search, space: SearchSpace, maximised: Sequence[bool]) -> None:
+        self._search = search
         self._distributions = {one.name: _distribution(one) for one in space.dimensions}
-        self._directions = [StudyDirection.MAXIMIZE if up else StudyDirection.MINIMIZE for up in maximised]
-        self._study: optuna.Study
-        """Opened by `agree`, which comes first."""
+        directions = [StudyDirection.MAXIMIZE if up else StudyDirection.MINIMIZE for up in maximised]
+        self._study = optuna.create_study(directions=directions)
+        self._recorded: list[FrozenTrial] = []
+        """The trials that were complete at the start."""
 
-    def agree(self, record: SearchRecord) -> list[int]:
-        """Make the study hold the trials of the record in their states; returns their numbers.
-
-        Trials that the study lacks are added. If the study contradicts them, or its file breaks, it is rebuilt.
-        """
-        try:
-            self._study = self._open()
-            return self._agreed(record)
-        except BROKEN:
-            self._study = self._open_anew()
-            return self._agreed(record)
-
-    def _agreed(self, record: SearchRecord) -> list[int]:
-        if not self._could_become(record):
-            self._study = self._open_anew()
-        trials, numbers = self._trials_by_point(), []
+    def start_from(self, record: SearchRecord) -> list[int]:
+        """Put the trials of the record into the study; returns their numbers."""
+        numbers = []
         for one in record.trials:
-            trial = trials.get(_key(one.params))
-            numbers.append(self.put(one.params).number if trial is None else trial.number)
-            if one.state != "running" and (trial is None or not trial.state.is_finished()):
-                self.tell(numbers[-1], _values(record, one))
+            numbers.append(self.put(one.params).number)
+            if one.state != "running":
+                self.tell(numbers[-1], record.told(one) if one.state == "done" else None)
+        self._recorded = self._study.get_trials(states=(TrialState.COMPLETE,))
         return numbers
-
-    def unanswered(self, record: SearchRecord) -> list[Proposal]:
-        """Trials proposed before this process started that are in no record; incomplete ones are failed."""
-        left, known = [], [one.params for one in record.trials]
-        for trial in self._study.get_trials(states=(TrialState.RUNNING,)):
-            if set(trial.params) != set(self._distributions):
-                self.tell(trial.number, None)
-            elif trial.params not in known:
-                left.append(Proposal(number=trial.number, params=trial.params))
-        return left
 
     def ask(self) -> Proposal:
         """A point proposed by the sampler; its trial counts as running until `tell`."""
-        self._study.sampler = self._sampler(len(self._trials()))
+        self._study.sampler = self._sampler(len(self._study.trials))
         trial = self._study.ask(self._distributions)
         return Proposal(number=trial.number, params=trial.params)
 
@@ -96,7 +70,7 @@ class OptunaStudy:
         self._study.add_trial(
             optuna.trial.create_trial(state=TrialState.RUNNING, params=dict(params), distributions=self._distributions)
         )
-        return Proposal(number=len(self._trials()) - 1, params=params)
+        return Proposal(number=len(self._study.trials) - 1, params=params)
 
     def tell(self, number: int, values: tuple[float, ...] | None) -> None:
         """Tell the study the values of a trial; None if the trial failed."""
@@ -104,37 +78,6 @@ class OptunaStudy:
             self._study.tell(number, state=TrialState.FAIL)
         else:
             self._study.tell(number, list(values))
-
-    def _trials(self) -> list[FrozenTrial]:
-        return self._study.get_trials(deepcopy=False)
-
-    def _trials_by_point(self) -> dict[Hashable, FrozenTrial]:
-        """The first trial at each point; any later one is a duplicate."""
-        return {_key(trial.params): trial for trial in reversed(self._trials())}
-
-    def _could_become(self, record: SearchRecord) -> bool:
-        """True if the study contradicts nothing in the record, so that adding the missing trials is enough."""
-        if self._study.directions != self._directions:
-            return False
-        if any(trial.distributions.items() - self._distributions.items() for trial in self._trials()):
-            return False
-        trials = self._trials_by_point()
-        return all(
-            one.state != "running" and (trial.values and tuple(trial.values)) == _values(record, one)
-            for one in record.trials
-            if (trial := trials.get(_key(one.params))) is not None and trial.state.is_finished()
-        )
-
-    def _open_anew(self) -> optuna.Study:
-        for path in (self._path, self._path.with_name(f"{self._path.name}-journal")):
-            path.unlink(missing_ok=True)
-        return self._open()
-
-    def _open(self) -> optuna.Study:
-        storage = optuna.storages.RDBStorage(sqlite_url(self._path))
-        return optuna.create_study(
-            storage=storage, study_name=STUDY_NAME, directions=self._directions, load_if_exists=True
-        )
 
     def _sampler(self, num_asked: int) -> BaseSampler:
         """Optuna's sampler for one question, with a seed of its own."""
@@ -147,7 +90,14 @@ class OptunaStudy:
             case "gp":
                 return GPSampler(seed=seed, n_startup_trials=num_random)
             case "cmaes":
-                return CmaEsSampler(seed=seed, n_startup_trials=1, warn_independent_sampling=False)
+                with warnings.catch_warnings():
+                    warnings.simplefilter("ignore", ExperimentalWarning)  # of source_trials
+                    return CmaEsSampler(
+                        seed=seed,
+                        n_startup_trials=1,
+                        warn_independent_sampling=False,
+                        source_trials=self._recorded if len(self._recorded) >= LEAST_TO_WARM else None,
+                    )
             case "random" | "grid":
                 return RandomSampler(seed=seed)
 
@@ -197,11 +147,3 @@ def _distribution(dimension: Range | Choice) -> BaseDistribution:
         step = 1 if dimension.log else int(dimension.step or 1)
         return IntDistribution(int(dimension.low), int(dimension.high), log=dimension.log, step=step)
     return FloatDistribution(dimension.low, dimension.high, log=dimension.log, step=dimension.step)
-
-
-def _key(params: Mapping[str, float | str]) -> Hashable:
-    return frozenset(params.items())
-
-
-def _values(record: SearchRecord, trial: SearchTrial) -> tuple[float, ...] | None:
-    return record.told(trial) if trial.state == "done" else None

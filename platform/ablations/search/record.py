@@ -22,6 +22,7 @@ from ablations.home.started_sweep import StartedSweep
 from ablations.search.objective import is_maximised, pareto_front, told
 from ablations.study.search_points import Point, SearchSpace
 from ablations.study.search_space import Objective, Search
+from scalerl.plain_json import parsed_json
 from scalerl.run.run_folder import write_atomically
 
 SEARCH_FILE = "search.json"
@@ -77,7 +78,7 @@ class SearchRecord:
         """The record in a sweep's folder, None if there is none; AblationsError if it is unusable."""
         path = folder / SEARCH_FILE
         try:
-            content = json.loads(path.read_bytes())
+            content = parsed_json(path.read_bytes())
             del content["best"]
             return checked(content, _WRITTEN)
         except FileNotFoundError:

@@ -1,27 +1,23 @@
-"""Tables of a search for the terminal: its space, and its trials, best first."""
+"""Tables of a search: its space, and its trials, best first."""
 
-from collections.abc import Sequence
+from dataclasses import replace
 
+from ablations.report.documents.blocks import Cell, Column, Kind, Table, table_of_rows
 from ablations.search.objective import is_maximised, title, value_text
 from ablations.search.record import SearchRecord, SearchTrial
 from ablations.study.search_points import setting_of_point
-from ablations.terminal.listing import Column, Listing
 from ablations.text import counted
 
 BEST, PARETO_FRONT = "best", "Pareto front"
 """Labels of the best trials, with one objective and with several."""
 
 
-def space_table(record: SearchRecord) -> Listing:
+def space_table(record: SearchRecord) -> Table:
     """The space of a search with its sampler and objective."""
-    table = Listing(
-        columns=(Column(heading="setting"), Column(heading="range or choices", kind="words")),
-        title=f"search of {counted(record.num_trials, 'trial')}, sampler {record.sampler} (seed {record.seed})",
-        notes=(objective_text(record),),
-    )
-    for name, written in record.space.items():
-        table.add(name, written)
-    return table
+    rows = [{"setting": name, "range or choices": written} for name, written in record.space.items()]
+    title = f"search of {counted(record.num_trials, 'trial')}, sampler {record.sampler} (seed {record.seed})"
+    kinds: dict[str, Kind] = {"range or choices": "words"}
+    return table_of_rows(rows, name="space", kinds=kinds, title=title, notes=(objective_text(record),))
 
 
 def objective_text(record: SearchRecord) -> str:
@@ -36,31 +32,37 @@ def to_come_text(record: SearchRecord, num_seeds: int, compute_name: str) -> str
     return f"{to_come} of {record.budget_gpu_hours:g} {compute_name}"
 
 
-def trials_table(record: SearchRecord) -> Listing:
+def trials_table(record: SearchRecord) -> Table:
     """One line per trial: finished ones best first, then those that run or failed, with the reason."""
-    numbers = [*map(title, record.objectives), *record.space]
-    columns = [Column(heading=heading, kind="number") for heading in numbers]
-    done = f"{len(record.ranked)} of {record.num_trials} trials done"
-    head = f"{done}, sampler {record.sampler}; {objective_text(record)}"
-    table = Listing(columns=[Column(heading="trial"), *columns, Column(heading="", kind="prose")], title=head)
-    for cells in trial_lines(record):
-        table.add(*cells.values(), style="green" if cells[""] in (BEST, PARETO_FRONT) else "")
-    return table
+    numbers = (*map(title, record.objectives), *record.space)
+    ranked, best = record.ranked, record.best
+    done = f"{len(ranked)} of {record.num_trials} trials done"
+    return Table(
+        name="trials",
+        title=f"{done}, sampler {record.sampler}; {objective_text(record)}",
+        columns=(
+            Column(heading="trial"),
+            *(Column(heading=heading, kind="number") for heading in numbers),
+            Column(heading="", kind="prose"),
+        ),
+        rows=tuple(
+            _cells(record, one, is_best=one in best)
+            for one in [*ranked, *(one for one in record.trials if one.state != "done")]
+        ),
+    )
 
 
-def trial_lines(record: SearchRecord) -> list[dict[str, str]]:
-    """The trials as text by column name: name, objectives, settings and remarks."""
-    best = [trial.name for trial in record.best]
-    name_of_best = BEST if len(record.objectives) == 1 else PARETO_FRONT
-    return [
-        {
-            "trial": trial.name,
-            **dict(zip(map(title, record.objectives), _values(record, trial), strict=True)),
-            **{name: setting_of_point(trial.params[name]) for name in record.space},
-            "": name_of_best if trial.name in best else _what(trial),
-        }
-        for trial in [*record.ranked, *(one for one in record.trials if one.state != "done")]
+def _cells(record: SearchRecord, trial: SearchTrial, *, is_best: bool) -> tuple[Cell, ...]:
+    """Name, objectives, settings and remarks; a best trial is green."""
+    settings = (trial.params[name] for name in record.space)
+    values = zip(record.objectives, trial.values if trial.state == "done" else (), strict=False)
+    shown = [
+        Cell(trial.name),
+        *([Cell(value_text(one, found), found) for one, found in values] or [Cell("")] * len(record.objectives)),
+        *(Cell(setting_of_point(one), None if isinstance(one, str) else one) for one in settings),
+        Cell((BEST if len(record.objectives) == 1 else PARETO_FRONT) if is_best else _what(trial)),
     ]
+    return tuple(replace(one, tone="good") for one in shown) if is_best else tuple(shown)
 
 
 def note(record: SearchRecord, reference: str) -> str:
@@ -72,12 +74,6 @@ def note(record: SearchRecord, reference: str) -> str:
         f"{names} {'is' if len(record.best) == 1 else 'are'} the best of {len(record.ranked)} by these same "
         f"evaluations, which flatters the difference from {reference}; to confirm it, train with other seeds"
     )
-
-
-def _values(record: SearchRecord, trial: SearchTrial) -> Sequence[str]:
-    if trial.state != "done":
-        return [""] * len(record.objectives)
-    return [value_text(one, found) for one, found in zip(record.objectives, trial.values, strict=True)]
 
 
 def _what(trial: SearchTrial) -> str:

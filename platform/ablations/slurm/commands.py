@@ -29,6 +29,7 @@ SILENT = re.compile(
     re.IGNORECASE,
 )
 
+JOB_ID = re.compile(r"[0-9]+(_[0-9]+)?")
 GONE = "GONE"
 """A state of our own, not Slurm's: neither the queue nor accounting knows the job any more, or how it ended."""
 _WAITING = frozenset({"PENDING", "REQUEUED", "REQUEUE_HOLD", "REQUEUE_FED", "SPECIAL_EXIT", "RESV_DEL_HOLD"})
@@ -167,6 +168,33 @@ def accounting(names: Iterable[str], since: float) -> tuple[Job, ...]:
     return tuple(Job(id=job, name=name, state=state.split()[0]) for job, state, name in parts)
 
 
+def require_job(job: str, option: str) -> None:
+    """Return if the queue or accounting knows a job; SlurmError names the option if not.
+
+    Slurm itself takes a dependency on a number that it does not know, or no longer knows, as fulfilled.
+    """
+    if not JOB_ID.fullmatch(job):
+        raise SlurmError(
+            f"{option} {job}: no id of a job; write its number, such as 17, or 17_3 for a task of an array"
+        )
+    asked = (
+        ("squeue", "--noheader", "--states=all", f"--jobs={job}", "--format=%i"),
+        ("sacct", "--noheader", "--parsable2", "--allocations", f"--jobs={job}", "--format=JobID"),
+    )
+    for command in asked:
+        try:
+            if run_command(*command).strip():
+                return
+        except SlurmSilent:
+            raise
+        except SlurmError:
+            pass  # an unknown id is an error of squeue; a cluster may have no accounting
+    raise SlurmError(
+        f"{option} {job}: neither Slurm's queue nor its accounting knows this job, so nothing would be waited for; "
+        f"correct the number, or omit {option} if the job has ended long ago"
+    )
+
+
 def cancel_jobs(jobs: Iterable[str]) -> None:
     """Cancel jobs; jobs that have ended are ignored."""
     named = list(jobs)
@@ -262,7 +290,8 @@ def partitions() -> tuple[Partition, ...]:
     for line in run_command("sinfo", "--exact", "--noheader", "--format=%P|%l|%c|%m|%G|%D").splitlines():
         name, limit, cpus, memory, gres, nodes = line.split("|")
         before = found.get(name.rstrip("*"))
-        numbers = {"cpus": leading_int(cpus), "memory_mb": leading_int(memory), "gpus": gpus_of(gres)}
+        gpus = sum(map(int, re.findall(r"gpu(?::[^:,()]+)?:(\d+)", gres)))  # 8 of `gpu:h100:8(S:0-1),nic:1`
+        numbers = {"cpus": leading_int(cpus), "memory_mb": leading_int(memory), "gpus": gpus}
         if before is not None:
             numbers = {key: max(number, getattr(before, key)) for key, number in numbers.items()}
         found[name.rstrip("*")] = Partition(
@@ -304,8 +333,3 @@ def leading_int(text: str) -> int:
     """The leading number of text such as `"4+"`, which sinfo prints for several nodes."""
     digits = re.match(r"\d+", text)
     return int(digits[0]) if digits else 0
-
-
-def gpus_of(gres: str) -> int:
-    """GPUs of a node: 8 for `gpu:h100:8(S:0-1),nic:1`."""
-    return sum(int(number) for number in re.findall(r"gpu(?::[^:,()]+)?:(\d+)", gres))

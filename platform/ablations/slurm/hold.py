@@ -21,6 +21,7 @@ from ablations.home.state import State
 from ablations.pools.equal_failures import EQUAL_FAILURES, equal_failures, held_because
 from ablations.slurm import commands
 from ablations.slurm.submissions import OUT_OF_MEMORY, Submission, log_folder, read_submissions
+from scalerl.plain_json import parsed_json
 from scalerl.run.run_folder import write_atomically
 
 NEVER_BEGAN = "their jobs ended before training began; for the reason, run `platform logs`"
@@ -45,7 +46,7 @@ def read_hold(home: Home, sweep: str) -> Hold | None:
     """The hold on a sweep; None if nothing is held."""
     of_traps = _hold_of_traps(home, sweep)
     try:
-        content = json.loads(_path(home, sweep).read_bytes())
+        content = parsed_json(_path(home, sweep).read_bytes())
         more = of_traps.submissions if of_traps else ()
         return Hold(**content | {"submissions": (*content["submissions"], *more)})
     except FileNotFoundError:

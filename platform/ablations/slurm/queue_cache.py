@@ -18,6 +18,7 @@ from filelock import FileLock
 
 from ablations.home.home import Home
 from ablations.slurm.commands import GONE, Job, SlurmError, accounting, queue
+from scalerl.plain_json import parsed_json
 from scalerl.run.run_folder import write_atomically
 
 ASK_EVERY_S = 10.0
@@ -64,7 +65,7 @@ def queue_answer(home: Home, keys: Collection[JobKey], *, since: float, fresh: b
 
 def _read(path: Path) -> QueueAnswer:
     try:
-        content = json.loads(path.read_bytes())
+        content = parsed_json(path.read_bytes())
         jobs = {(job["name"], job["id"]): Job(**job) for job in content["jobs"]}
         return QueueAnswer(asked=content["asked"], problem=content["problem"], jobs=jobs)
     except (FileNotFoundError, ValueError, KeyError, TypeError):

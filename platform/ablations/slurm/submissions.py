@@ -19,6 +19,7 @@ from typing import Any
 from ablations.errors import AblationsError
 from ablations.files.tail import tail
 from ablations.home.home import Home
+from scalerl.plain_json import parsed_json
 from scalerl.run.run_folder import write_atomically
 
 
@@ -81,7 +82,7 @@ def read_submissions(home: Home, sweep: str | None = None) -> list[Submission]:
     found = []
     for path in folder(home, sweep).glob("*.json") if sweep else home.sweeps.glob("*/submissions/*.json"):
         try:
-            content = json.loads(path.read_bytes())
+            content = parsed_json(path.read_bytes())
             found.append(Submission(**content | {"runs": tuple(content["runs"])}))
         except FileNotFoundError:
             continue  # just deleted by another command, because sbatch rejected it

@@ -8,11 +8,11 @@ from ablations.home.home import Home
 from ablations.home.state import State
 from ablations.status.rows import RunRow
 from ablations.status.run_logs import job_logs, modified
-from ablations.text import cause
+from ablations.text import cause, cut_message
 
 NUM_TRACE_LINES = 8
 """Lines shown from the end of a log: a short trace, or the end of a long one."""
-MAX_CAUSE = 400
+MAX_CAUSE = 600
 """Maximum length of a cause; some libraries put a whole configuration into an exception."""
 
 
@@ -40,7 +40,7 @@ def group_failures(home: Home, rows: Iterable[RunRow]) -> list[Failure]:
     groups: dict[tuple[State, str], list[tuple[RunRow, str]]] = {}
     for row in rows:
         if row.state.state.is_failure:
-            said = _short(_own_word(home, row) or row.state.message)
+            said = cut_message(_own_word(home, row) or row.state.message, MAX_CAUSE)
             groups.setdefault((row.state.state, cause(said)), []).append((row, said))
     found = [_failure(home, members) for members in groups.values()]
     return sorted(found, key=lambda failure: -len(failure.runs))
@@ -50,11 +50,6 @@ def _own_word(home: Home, row: RunRow) -> str:
     """A run's own message about its failure; the sweep's message may be longer, or about a later job."""
     own = home.run(row.id).read_status().message
     return own if row.state.state == State.FAILED and row.state.message.startswith(own) else ""
-
-
-def _short(text: str) -> str:
-    line = " ".join(text.split())
-    return line if len(line) <= MAX_CAUSE else f"{line[:MAX_CAUSE]} ..."
 
 
 def _failure(home: Home, members: Sequence[tuple[RunRow, str]]) -> Failure:

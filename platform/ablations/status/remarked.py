@@ -1,7 +1,7 @@
 """Current remarks on the runs of a sweep, from their states and the fits saved beside them.
 
-Nothing is fitted here, so that the table of a large sweep stays quick: a collapse is known from the last `platform
-compare`, `platform sweep` or page that fitted the run.
+Nothing is fitted here, so that the table of a large sweep stays quick: a collapse or a fall is known from the last
+`platform compare`, `platform sweep` or page that fitted the run.
 """
 
 from collections.abc import Sequence
@@ -16,7 +16,7 @@ from ablations.status.rows import RunRow
 
 
 def remarked(sweep: StartedSweep, rows: Sequence[RunRow]) -> tuple[list[RunRow], tuple[Remark, ...]]:
-    """The rows with a collapse among the warnings of its run, and the remarks on all of them, the gravest first."""
+    """The rows with a collapse or a fall among the warnings of its run, and all remarks, the gravest first."""
     runs = [run_of_row(sweep, row) for row in rows]
     said = [
         replace(row, state=replace(row.state, warnings=warnings_of_run(run, sweep.plan.hours_name)))

@@ -109,10 +109,8 @@ def has_run_ended(home: Home, run_id: str) -> bool:
     """True if a run is neither training nor waiting. A run that has not started is waiting while a sweep with this run
     is at work."""
     state = run_state(home, run_id)
-    is_swept = state.state == State.PENDING and _is_swept(home, run_id)
-    return not is_going_on([state], is_swept=is_swept, now=time.time())
-
-
-def _is_swept(home: Home, run_id: str) -> bool:
     at_work = (name for name in home.sweep_names() if is_locked(home.lock_file(name)))
-    return any(run.id == run_id for name in at_work for run in read_sweep(home, name).plan.runs)
+    is_swept = state.state == State.PENDING and any(
+        run.id == run_id for name in at_work for run in read_sweep(home, name).plan.runs
+    )
+    return not is_going_on([state], is_swept=is_swept, now=time.time())

@@ -1,31 +1,34 @@
-"""Every sweep of a home folder on one line: its question, progress, cost, and last sign of life.
+"""Every sweep of a home folder on one line: its question, progress, cost, leader, and last activity.
 
 >>> [line.state for line in sweep_lines(Home(Path("ablation-runs")))]
 ['6 of 6 done', '2 of 9 done, 1 running, 6 pending']
 """
 
-from collections import Counter
-from collections.abc import Iterator
+from collections import Counter, defaultdict
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from statistics import fmean
 
 from ablations.errors import AblationsError
 from ablations.home.home import Home
+from ablations.home.plan import Plan
 from ablations.home.started_sweep import read_sweep
 from ablations.home.state import State
+from ablations.report.documents.blocks import Cell, Kind, Table, table_of_rows
 from ablations.status.progress import run_rows
-from ablations.status.rows import spent
-from ablations.terminal.listing import Column, Listing
+from ablations.status.rows import RunRow, comparable_rate, rows_seconds_left, share, spent
+from ablations.status.time_left import time_left_text
 from ablations.text import compute_text, duration_text
 
-SWEEP_COLUMNS = (
-    Column(heading="sweep"),
-    Column(heading="scale"),
-    Column(heading="variants", kind="number"),
-    Column(heading="runs", kind="words"),
-    Column(heading="compute", kind="number"),
-    Column(heading="last sign"),
-    Column(heading="question", kind="prose"),
-)
+NO_LEADER = "no evaluation yet"
+NOT_COMPARABLE = "see Compare, since some runs have trained beyond the budget"
+KINDS_OF_SWEEPS: dict[str, Kind] = {
+    "scale": "name",
+    "runs": "words",
+    "highest pass rate": "words",
+    "last activity": "name",
+    "question": "prose",
+}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -51,12 +54,23 @@ class SweepLine:
     compute_name: str = ""
     last_sign: float = 0.0
     """Time of the last sign of life of any run, in seconds since 1970; 0 if no run has started."""
+    share_spent: float = 0.0
+    """Share of the budget of all runs that they have spent."""
+    seconds_left: float | None = None
+    """Time until the last run ends; None if unknown."""
+    leader: str = ""
+    """The variant with the highest last pass rate, mean over seeds: `loo-loss, 0.612`; or why there is none."""
 
     @property
     def state(self) -> str:
         """Counts of runs: `6 of 6 done`, `2 of 9 done, 1 running, 6 pending`."""
         others = [f"{number} {state}" for state, number in self.states.items() if state != State.DONE]
         return ", ".join([f"{self.states.get(State.DONE, 0)} of {self.runs} done", *others])
+
+    @property
+    def time_left(self) -> str:
+        """The time left as text; empty if unknown."""
+        return "" if self.seconds_left is None else time_left_text(self.seconds_left)
 
 
 def sweep_lines(home: Home) -> Iterator[SweepLine]:
@@ -84,26 +98,46 @@ def sweep_line(home: Home, name: str) -> SweepLine:
         compute_gpu_hours=spent(rows),
         compute_name=plan.compute_name,
         last_sign=max((row.state.heartbeat for row in rows), default=0.0),
+        share_spent=fmean([share(row.state, plan) for row in rows] or [0.0]),
+        seconds_left=rows_seconds_left(plan, rows),
+        leader=leader_of(plan, rows),
     )
 
 
-def sweeps_table(lines: list[SweepLine], *, now: float) -> Listing:
-    """The table of `platform list`, without the problems; `now` is a Unix time."""
-    table = Listing(columns=SWEEP_COLUMNS)
-    for line in lines:
-        if line.problem:
-            table.add(line.name, "", "", ("cannot be read", "red"), "", "", "")
-            continue
-        table.add(
-            line.name,
-            line.scale,
-            str(line.variants),
-            line.state,
-            f"{compute_text(line.compute_gpu_hours)} {line.compute_name.rpartition(' ')[2]}",
-            ago(now - line.last_sign) if line.last_sign else "",
-            line.question,
-        )
-    return table
+def leader_of(plan: Plan, rows: Sequence[RunRow]) -> str:
+    """The leader, `loo-loss, 0.612`, with the highest mean over seeds of the last pass rates."""
+    rates: defaultdict[str, list[float]] = defaultdict(list)
+    for row in rows:
+        rate = comparable_rate(row.state, plan)
+        if rate is not None:
+            rates[row.variant].append(rate)
+        elif row.state.pass_rate is not None:
+            return NOT_COMPARABLE
+    means = {variant: fmean(values) for variant, values in rates.items()}
+    if not means:
+        return NO_LEADER
+    best = max(means, key=means.__getitem__)
+    return f"{best}, {means[best]:.3f}"
+
+
+def sweeps_table(lines: Sequence[SweepLine], *, now: float) -> Table:
+    """One sweep or more with progress, cost and leader; `now` is a Unix time."""
+    return table_of_rows([_cells(line, now) for line in lines], name="sweeps", kinds=KINDS_OF_SWEEPS)
+
+
+def _cells(line: SweepLine, now: float) -> dict[str, Cell | str]:
+    cost = f"{compute_text(line.compute_gpu_hours)} {line.compute_name.rpartition(' ')[2]}"
+    return {
+        "sweep": line.name,
+        "scale": line.scale,
+        "variants": "" if line.problem else Cell(str(line.variants), line.variants),
+        "runs": Cell("cannot be read", tone="bad") if line.problem else line.state,
+        "compute": "" if line.problem else Cell(cost, line.compute_gpu_hours),
+        "time left": line.time_left,
+        "highest pass rate": line.leader,
+        "last activity": Cell(ago(now - line.last_sign), line.last_sign) if line.last_sign else "",
+        "question": line.question,
+    }
 
 
 def ago(seconds: float) -> str:

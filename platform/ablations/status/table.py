@@ -12,10 +12,12 @@ from rich.text import Text
 
 from ablations.home.plan import Plan
 from ablations.home.state import RunState, State
+from ablations.report.documents.blocks import Cell, Kind, Table, Tone, table_of_rows
+from ablations.report.documents.number_cells import number_cell
+from ablations.report.writers.terminal_table import TONE_STYLES, TerminalTable
 from ablations.status.failures import Failure
 from ablations.status.rows import RunRow, comparable_rate, rows_seconds_left, share, spent
 from ablations.status.time_left import end_text, seconds_left, time_left_text
-from ablations.terminal.listing import Cell, Column, Kind, Listing
 from ablations.terminal.short_names import legend
 from ablations.terminal.visible import made_visible
 from ablations.text import cause, counted
@@ -23,33 +25,37 @@ from ablations.text import cause, counted
 if TYPE_CHECKING:
     from ablations.findings.remarks import Remark
 
-STATE_STYLES: dict[State, str] = {
-    State.DONE: "green",
-    State.STOPPED: "magenta",
-    State.RUNNING: "cyan",
-    State.FAILED: "red",
-    State.TIMED_OUT: "red",
-    State.OUT_OF_MEMORY: "red",
-    State.NODE_FAILED: "red",
-    State.LOST: "red",
-    State.PREEMPTED: "yellow",
-    State.STALE: "yellow",
-    State.CANCELLED: "yellow",
-    State.REQUEUED: "cyan",
-    State.QUEUED: "dim",
-    State.PENDING: "dim",
+STATE_TONES: dict[State, Tone] = {
+    State.DONE: "good",
+    State.STOPPED: "",
+    State.RUNNING: "",
+    State.FAILED: "bad",
+    State.TIMED_OUT: "bad",
+    State.OUT_OF_MEMORY: "bad",
+    State.NODE_FAILED: "bad",
+    State.LOST: "bad",
+    State.PREEMPTED: "mixed",
+    State.STALE: "mixed",
+    State.CANCELLED: "mixed",
+    State.REQUEUED: "",
+    State.QUEUED: "faint",
+    State.PENDING: "faint",
 }
+"""States in the order of tables, with their tones."""
 REMARK_STYLES = {"error": "red", "warning": "yellow", "note": "dim"}
-BELOW = ("collapsed", "trained on nothing", "shortened", "health", "no gradient")
+BELOW = ("collapsed", "fell", "below its start", "trained on nothing", "shortened", "health", "no gradient")
 """Kinds of remarks shown below the table; the other kinds are in the rows, or in the output of `platform compare`."""
 COLUMN_KINDS: dict[str, Kind] = {
+    "seed": "name",
+    "run": "name",
+    "state": "name",
     "compute": "number",
     "pass rate": "number",
     "attempt": "number",
     "left": "number",
     "message": "prose",
 }
-"""Columns that do not hold names."""
+"""Columns of the table behind the name of the variant."""
 MOST_ROWS = 60
 """Maximum number of runs shown one by one."""
 LOOKED_AT: tuple[frozenset[State], ...] = (
@@ -76,7 +82,7 @@ def status_view(
     table = status_table(plan, rows, failures=failures, now=now, most_rows=most_rows)
     said = [Text(made_visible(one.text), REMARK_STYLES[one.weight]) for one in remarks if one.kind in BELOW]
     failed = [failure_text(number, one, with_traces) for number, one in enumerate(failures, start=1)]
-    return Group(table, *said, *failed)
+    return Group(TerminalTable.of(table), *said, *failed)
 
 
 def status_table(
@@ -86,62 +92,41 @@ def status_table(
     failures: Sequence[Failure] = (),
     now: datetime | None = None,
     most_rows: int | None = MOST_ROWS,
-) -> Listing:
+) -> Table:
     """One line per run: state, fraction of the budget, pass rate, time left, and problems.
 
     If there are more than `most_rows` runs, only those training or in trouble are shown, and the others are counted.
     With `now`, the title forecasts the end.
     """
-    title = f"{summary(plan, rows)}\n{outlook(plan, rows, now=now)}"
+    title = f"{plan.sweep}: {summary(plan, rows)}\n{outlook(plan, rows, now=now)}"
     shown = worth_showing(rows, most_rows)
-    columns = _columns(plan, rows, shown, failures)
-    table = Listing(
-        columns=[Column(heading=name, kind=COLUMN_KINDS.get(name, "name")) for name in columns],
-        title=f"{plan.sweep}: {title}",
-        notes=legend(plan.axes) if shown else (),
-    )
-    for cells in zip(*columns.values(), strict=True):
-        table.add(*cells)
-    for state, others in _others(rows, shown).items():
-        told: dict[str, Cell] = {
-            "variant": f"{len(others):,} {'more' if shown else 'runs'}",
-            "state": _styled(state),
-            "message": _shared_message(others),
-        }
-        table.add(*(dict.fromkeys(columns, "") | told).values())
-    return table
-
-
-def _columns(
-    plan: Plan,
-    rows: Sequence[RunRow],
-    shown: Sequence[RunRow],
-    failures: Sequence[Failure],
-) -> dict[str, list[Cell]]:
-    """The cells of each column; empty columns are dropped to leave room for the messages."""
     number_of = {run: number for number, failure in enumerate(failures, start=1) for run in failure.runs}
-    states = [row.state for row in shown]
-    columns: dict[str, list[Cell]] = {"variant": [row.variant for row in shown]}
-    if shown and len({row.seed for row in rows}) > 1:
-        columns["seed"] = [str(row.seed) for row in shown]
-    if shown:
-        columns["run"] = [row.id for row in shown]
-    columns["state"] = [_styled(state.state) for state in states]
-    if shown:
-        columns["compute"] = [f"{share(state, plan):.0%}" for state in states]
-    rates = [comparable_rate(state, plan) for state in states]
-    if any(rate is not None for rate in rates):
-        columns["pass rate"] = ["" if rate is None else f"{rate:.3f}" for rate in rates]
-    if any(state.attempt > 1 for state in states):
-        columns["attempt"] = [str(state.attempt or "") for state in states]
-    if any(state.state == State.RUNNING for state in states):
-        columns["left"] = [_left(state, plan) for state in states]
-    columns["message"] = [_message(row, number_of) for row in shown]
-    return columns
+    several_seeds = len({row.seed for row in rows}) > 1
+    is_retried = any(row.state.attempt > 1 for row in shown)
+    lines: list[dict[str, Cell | str]] = [
+        {
+            "variant": row.variant,
+            "seed": str(row.seed) if several_seeds else "",
+            "run": row.id,
+            "state": _state_cell(row.state.state),
+            "compute": number_cell(share(row.state, plan), ".0%"),
+            "pass rate": number_cell(comparable_rate(row.state, plan), ".3f"),
+            "attempt": str(row.state.attempt or "") if is_retried else "",
+            "left": _left(row.state, plan) if row.state.state == State.RUNNING else "",
+            "message": _message(row, number_of),
+        }
+        for row in shown
+    ]
+    for state, others in _others(rows, shown).items():
+        counted_row: dict[str, Cell | str] = {"variant": f"{len(others):,} {'more' if shown else 'runs'}"}
+        counted_row |= dict.fromkeys(COLUMN_KINDS, "")
+        lines.append(counted_row | {"state": _state_cell(state), "message": _shared_message(others)})
+    notes = tuple(legend(plan.axes)) if shown else ()
+    return table_of_rows(lines, name="runs", kinds=COLUMN_KINDS, title=title, notes=notes)
 
 
-def _styled(state: State) -> Cell:
-    return str(state), STATE_STYLES[state]
+def _state_cell(state: State) -> Cell:
+    return Cell(str(state), tone=STATE_TONES[state])
 
 
 def _left(state: RunState, plan: Plan) -> str:
@@ -169,7 +154,7 @@ def _others(rows: Sequence[RunRow], shown: Sequence[RunRow]) -> dict[State, list
     ids = {row.id for row in shown}
     others = [row for row in rows if row.id not in ids]
     counts = Counter(row.state.state for row in others)
-    return {state: [row for row in others if row.state.state == state] for state in STATE_STYLES if counts[state]}
+    return {state: [row for row in others if row.state.state == state] for state in STATE_TONES if counts[state]}
 
 
 def _shared_message(rows: Sequence[RunRow]) -> str:
@@ -181,7 +166,7 @@ def _shared_message(rows: Sequence[RunRow]) -> str:
 def summary(plan: Plan, rows: Sequence[RunRow]) -> str:
     """Counts and progress: `3 done, 2 running, 4 pending; 41% of the compute`."""
     counts = Counter(row.state.state for row in rows)
-    states = ", ".join(f"{counts[state]} {state}" for state in STATE_STYLES if counts[state])
+    states = ", ".join(f"{counts[state]} {state}" for state in STATE_TONES if counts[state])
     mean = sum(share(row.state, plan) for row in rows) / len(rows)
     return f"{states}; {mean:.0%} of the compute"
 
@@ -201,43 +186,10 @@ def failure_text(number: int, failure: Failure, with_trace: bool) -> Text:
     names = ", ".join(failure.names[:MOST_RUNS_NAMED])
     others = len(failure.names) - MOST_RUNS_NAMED
     text = Text(f"\n{number}  ")
-    text.append(made_visible(failure.cause or failure.state), style=STATE_STYLES[failure.state])
+    text.append(made_visible(failure.cause or failure.state), style=TONE_STYLES[STATE_TONES[failure.state]])
     text.append(f"\n   {counted(len(failure.runs), 'run')} {failure.state}: {names}")
     text.append(f" and {others} more" if others > 0 else "")
     if with_trace and failure.trace:
         text.append(f"\n   end of {failure.log}", style="dim")
         text.append("".join(f"\n     {made_visible(line)}" for line in failure.trace), style="dim")
     return text
-
-
-NONE_TO_SHOW = "no processes to show: no run is training on the wall clock"
-STYLES_OF_UNITS = {"at work": "green", "starting": "dim", "catching up": "cyan", "gone": "red"}
-
-
-def unit_lines(rows: Sequence[RunRow]) -> list[dict[str, str]]:
-    """One line per process: `{"variant": "scalerl", "process": "generator 3", "node": "n2", "state": "at work"}`."""
-    return [
-        {
-            "variant": row.name if len({other.seed for other in rows}) > 1 else row.variant,
-            "process": unit.unit,
-            "node": unit.node,
-            "state": unit.state,
-            "does": unit.doing.replace("_", " "),
-            "deaths": str(unit.deaths or ""),
-        }
-        for row in rows
-        for unit in row.state.units
-    ]
-
-
-def units_table(rows: Sequence[RunRow]) -> Listing | Text:
-    """The processes as a table for a terminal."""
-    lines = unit_lines(rows)
-    if not lines:
-        return Text(NONE_TO_SHOW)
-    columns = [name for name in lines[0] if any(line[name] for line in lines)]
-    table = Listing(columns=[Column(heading=name, kind="number" if name == "deaths" else "name") for name in columns])
-    for line in lines:
-        told: dict[str, Cell] = {name: line[name] for name in columns}
-        table.add(*(told | {"state": (line["state"], STYLES_OF_UNITS.get(line["state"], ""))}).values())
-    return table

@@ -11,7 +11,7 @@ from ablations.fit.fitting import fit_with
 from ablations.fit.options import FitSettings
 from ablations.fit.result import Fit
 from ablations.home.home import Home
-from ablations.readings.run_reading import start_of
+from ablations.readings.run_reading import recipe_and_seed, start_of
 from ablations.readings.task_curves import curve_of
 from ablations.steering.stopping import recent_truncation
 from ablations.study.expand import SweepRun
@@ -50,7 +50,7 @@ class LiveFits:
         try:
             rows = list(read_rows(folder.metrics))
             curve = curve_of(rows, f"{run.variant}-s{run.seed}", self._settings.task)
-            curve = curve and replace(curve, start=start_of(folder))
+            curve = curve and replace(curve, start=start_of(recipe_and_seed(folder)))
         except ValueError:  # a damaged log has no curve; `platform compare` reports the damage
             rows, curve = [], None
         truncated = [row["truncated"] for row in rows if row["kind"] == "train" and "truncated" in row]

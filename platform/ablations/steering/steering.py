@@ -118,7 +118,7 @@ class Steering:
     def _spread(self, reference_fits: Sequence[Fit]) -> RunToRun:
         """The run-to-run spread that the sweep's verdicts would use, given the readings so far."""
         fits_of_variants = [fits for variant in self._plan.variants if (fits := self._fits_of(variant.name))]
-        return LEVEL.spread_of(fits_of_variants, reference_fits, self._others.of(LEVEL.spread))
+        return LEVEL.spread_of(fits_of_variants, reference_fits, self._others.of(LEVEL.name))
 
     @cached_property
     def _others(self) -> OtherSweeps:

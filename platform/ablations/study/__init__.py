@@ -12,9 +12,10 @@ pairs            two changes at once: those that the file names, all, or some, e
 draft            a variant as the file requests it
 forms            axes, grid, zip, variants; leave_one_out: each axis that reverts to another recipe
 program          the reference of a study whose trainer is a program of the user's own
+needed_packages  packages that such a program needs and its Python lacks
 resolve          merges a recipe and a scale into one resolved recipe
 recipe_differences  where two resolved recipes differ
 expand           turns a sweep into variants and runs, with the highest pass rate that their task allows
-reference        every key of a sweep file as Markdown: docs/sweep_file.md
+reference        every key of a sweep file as Markdown, for the site
 fittable         whether runs will have enough evaluations for a fit
 """

@@ -23,13 +23,14 @@ from ablations.study.draft import Draft
 from ablations.study.forms import AxisValue, drafts, grid_values, possible_pairs
 from ablations.study.override import Override, changes_of, overrides_in, vary
 from ablations.study.pairs import TwoChanges
-from ablations.study.program import check_variables, command_reference
+from ablations.study.program import check_overrides, command_reference
 from ablations.study.resolve import asked_in_scale, planned_scale, resolve, unread
 from ablations.study.resources import Asked, Resources, asked_in
 from ablations.study.search_points import SearchSpace, search_space
 from ablations.study.sweep import Sweep
 from ablations.terminal.short_names import meant, shown_names
 from ablations.text import parts_of
+from scalerl.credentials import is_hidden
 from scalerl.recipe import ALL, KSmallest, ResolvedRecipe
 from scalerl.recipe.command import AnyRecipe, CommandRecipe
 
@@ -152,6 +153,7 @@ def expand(path: Path, *, scale: str | None = None, sets: Iterable[str] = (), wi
     With `with_files=False`, weights and data are not read; such a study can be planned but not trained.
     """
     source, sets = read_yaml(path), tuple(sets)
+    _refuse_hidden(source)
     if not with_files:
         source = replace(source, data=unread(source.data))
     sweep = validated(source, Sweep)
@@ -182,6 +184,19 @@ def expand(path: Path, *, scale: str | None = None, sets: Iterable[str] = (), wi
     return replace(study, made={one.path: one.value for one in made})
 
 
+def _refuse_hidden(source: Source) -> None:
+    """Raise FileError for the copy of a sweep file that a home folder keeps, if a password in it is hidden."""
+    for key, place in source.places.items():
+        value: Any = source.data
+        for part in key:
+            value = value[part]
+        if isinstance(value, str) and is_hidden(value):
+            raise place.error(
+                f"found {value}: a home folder keeps no passwords",
+                "start the sweep from its own file, or write the value here",
+            )
+
+
 def _command_study(
     sweep: Sweep, source: Source, path: Path, scale: str | None, sets: tuple[str, ...], base: Iterable[Override]
 ) -> Study:
@@ -195,7 +210,7 @@ def _command_study(
     study = _study(sweep, source, path, reference, scale="", sets=sets, asked=asked)
     for variant in study.variants:
         assert isinstance(variant.recipe, CommandRecipe)
-        check_variables(variant.recipe, source.place(("trainer", "overrides_as")))
+        check_overrides(variant.recipe, source.place(("trainer", "overrides_as")))
     return study
 
 

@@ -104,7 +104,7 @@ def _asked(names: tuple[str, str], place: Place, single: Sequence[Draft]) -> tup
     first, second = (known[name] for name in names)
     if paths := _clash(first, second):
         raise place.error(
-            f"'{first.name}' and '{second.name}' both set {paths[0]}", "pair variants of different settings"
+            f"'{first.name}' and '{second.name}' both set {paths[0]}", "pair variants that change different settings"
         )
     return place, (first, second)
 

@@ -14,7 +14,7 @@ from ablations.study.override import Override, base_and_sets, vary_configuration
 from ablations.study.sweep import Sweep
 from scalerl.recipe.command import CommandRecipe, Program
 from scalerl.recipe.file_hash import hashes_of_code
-from scalerl.run.command_line import variable_name
+from scalerl.run.command_line import OVERRIDES, overrides_passed
 
 WITHOUT = "none"
 """`reference` of a program without a configuration file."""
@@ -60,14 +60,28 @@ def command_reference(
     return name, recipe
 
 
-def check_variables(recipe: CommandRecipe, place: Place) -> None:
-    """Raise FileError if an override would replace an environment variable that exists, such as PATH."""
-    if recipe.overrides_as == "variables":
-        for path in recipe.overrides:
-            if (name := variable_name(path)) in os.environ:
-                raise place.error(
-                    f"{path} would replace the environment variable {name}", "rename the key, or use other overrides_as"
-                )
+def check_overrides(recipe: CommandRecipe, place: Place) -> None:
+    """Raise FileError if an override cannot be passed to the program, would be passed under the name of another, or
+    would replace an environment variable that exists, such as PATH.
+    """
+    if OVERRIDES not in recipe.command and recipe.overrides_as != "variables":
+        return  # the program reads {config}, or ABLATIONS_SETTINGS
+    try:
+        passed = overrides_passed(recipe.overrides, recipe.overrides_as)
+    except ValueError as error:
+        found, _, right = str(error).partition("; ")
+        raise place.error(found, right) from None
+    paths: dict[str, str] = {}
+    for path, (name, _) in passed.items():
+        if name in paths:
+            raise place.error(
+                f"{paths[name]} and {path} are both passed as {name}", "rename a key, or use other overrides_as"
+            )
+        paths[name] = path
+        if recipe.overrides_as == "variables" and name in os.environ:
+            raise place.error(
+                f"{path} would replace the environment variable {name}", "rename the key, or use other overrides_as"
+            )
 
 
 def configuration_in(name: str, place: Place, sweep: Path) -> tuple[Path, dict[str, Any]]:

@@ -10,6 +10,7 @@ from typing import Any
 
 from ablations.study.override import plain_settings
 from ablations.text import setting_text
+from scalerl.credentials import values_without_secrets
 from scalerl.recipe.command import AnyRecipe
 
 ABSENT = "-"
@@ -27,9 +28,10 @@ class RecipeDifference:
 
 def recipe_differences(left: AnyRecipe, right: AnyRecipe) -> list[RecipeDifference]:
     """Every setting whose values differ, in recipe order."""
-    ours, theirs = recipe_settings(left), recipe_settings(right)
+    ours, theirs = dict(_settings(plain_settings(left))), dict(_settings(plain_settings(right)))
+    mine, others = values_without_secrets(ours), values_without_secrets(theirs)
     return [
-        RecipeDifference(path=path, left=ours.get(path, ABSENT), right=theirs.get(path, ABSENT))
+        RecipeDifference(path=path, left=mine.get(path, ABSENT), right=others.get(path, ABSENT))
         for path in {**ours, **theirs}
         if ours.get(path, ABSENT) != theirs.get(path, ABSENT)
     ]
@@ -40,8 +42,9 @@ def recipe_settings(recipe: AnyRecipe) -> dict[str, str]:
     configuration.
 
     The folder of a user's own function is left out: every run has its copy, and the hashes show any difference.
+    Passwords are hidden.
     """
-    return dict(_settings(plain_settings(recipe)))
+    return values_without_secrets(dict(_settings(plain_settings(recipe))))
 
 
 def _settings(tree: Mapping[str, Any], above: str = "") -> Iterator[tuple[str, str]]:

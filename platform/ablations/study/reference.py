@@ -1,6 +1,6 @@
-"""Every key of a sweep file as Markdown, generated from the models: `docs/sweep_file.md`.
+"""Every key of a sweep file as Markdown, generated from the models: the site's page `sweep_file`.
 
-python -m ablations.study.reference > docs/sweep_file.md      # make docs
+python -m ablations.study.reference      # the page, in the terminal
 """
 
 from typing import Any, get_args, get_origin

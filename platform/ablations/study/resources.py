@@ -99,7 +99,7 @@ def option_name(written: str) -> str:
     return name
 
 
-Text = Annotated[str, Field(min_length=1)]
+NonEmptyText = Annotated[str, Field(min_length=1)]
 Option = Annotated[str, AfterValidator(option_name)]
 OptionValue = Annotated[str | int | float | bool, BeforeValidator(_option_value)]
 
@@ -107,14 +107,14 @@ OptionValue = Annotated[str | int | float | bool, BeforeValidator(_option_value)
 class Resources(Frozen):
     """Resources of each run under `--executor slurm`; under `--executor ray` nodes, gpus, cpus, mem_gb and at_once."""
 
-    partition: Text | None = None
+    partition: NonEmptyText | None = None
     """Partition of the jobs. Default: the cluster's. Of several partitions, separated by commas, Slurm uses the one
     that starts the job first."""
-    account: Text | None = None
+    account: NonEmptyText | None = None
     """The account to charge."""
-    qos: Text | None = None
+    qos: NonEmptyText | None = None
     """Quality of service."""
-    constraint: Text | None = None
+    constraint: NonEmptyText | None = None
     """Features that a node must have."""
     time_min: Annotated[Positive, BeforeValidator(_minutes)] = 60.0
     """Time limit of one job in minutes, or in Slurm's format: 4:00:00, 1-12:00:00. A run that needs longer saves a

@@ -3,8 +3,6 @@
 visible       control characters shown instead of obeyed
 encoding      signs in ASCII for an output that is not UTF-8
 screen        the console on which every command prints
-listing       tables that never cut a number or a name: columns, or on a narrow terminal a block per row
-fitting_table  tables with exactly one line per row: on a narrow terminal fewer columns
 progress_bar  a bar for work that takes over two seconds
 short_names   short names for the variants of a grid
 """

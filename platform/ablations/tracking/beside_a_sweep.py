@@ -4,6 +4,7 @@ So MLflow never slows or stops a training, and memory, connections and hangs of 
 """
 
 import json
+import os
 import subprocess
 import sys
 import time
@@ -17,7 +18,7 @@ from rich.console import Console
 from ablations.home.started_sweep import StartedSweep
 from ablations.home.state import RunState, State
 from ablations.text import cause
-from ablations.tracking.ledger import read_ledger
+from ablations.tracking.sync_note import is_current, read_note
 
 PUSH_LIMIT_S = 600.0
 """Seconds until a push of a watch is killed; the next push starts after its last batch."""
@@ -25,10 +26,17 @@ SYNC_LIMIT_S = 120.0
 """Seconds that the sweep command waits for MLflow at its end; `platform sync` resumes there."""
 
 
-def sync_command(sweep: StartedSweep, tracking_uri: str | None) -> list[str]:
-    """The command that pushes a sweep, None for the home folder's own store."""
-    command = [sys.executable, "-m", "ablations.cli", "sync", sweep.name, "--home", str(sweep.home.path)]
-    return [*command, "--tracking-uri", tracking_uri] if tracking_uri else command
+def sync_command(sweep: StartedSweep) -> list[str]:
+    """The command that pushes a sweep, to the server of `sync_environment`."""
+    return [sys.executable, "-m", "ablations.cli", "sync", sweep.name, "--home", str(sweep.home.path)]
+
+
+def sync_environment(tracking_uri: str | None) -> dict[str, str]:
+    """The environment of a push, with the server's URL, None for the home folder's own store.
+
+    Every user of a machine sees the arguments of a process, and a URL may hold a password.
+    """
+    return os.environ | ({"MLFLOW_TRACKING_URI": tracking_uri} if tracking_uri else {})
 
 
 class Tracker:
@@ -49,15 +57,19 @@ class Tracker:
         self._num_ended = num_ended
 
     def _start(self) -> subprocess.Popen[str]:
-        command = sync_command(self._sweep, self._uri)
         return subprocess.Popen(
-            command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, stdin=subprocess.DEVNULL
+            sync_command(self._sweep),
+            env=sync_environment(self._uri),
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            text=True,
+            stdin=subprocess.DEVNULL,
         )
 
     def finish(self, console: Console) -> None:
         """Bring MLflow up to date and report the remaining rows."""
         sweep = self._sweep.reread()  # a search has made its plan longer
-        if read_ledger(sweep).is_current(sweep, self._uri):
+        if is_current(sweep, self._uri):
             return
         console.print(f"pushing the last results to MLflow, for at most {2 * SYNC_LIMIT_S:g} s", soft_wrap=True)
         try:
@@ -109,8 +121,7 @@ class SyncWatch:
 
     def has_everything(self) -> bool:
         """True if MLflow has everything in the run folders now."""
-        sweep = self.sweep.reread()
-        return read_ledger(sweep).is_current(sweep, self.tracking_uri)
+        return is_current(self.sweep.reread(), self.tracking_uri)
 
     def _push(self) -> bool:
         """Push once; True if a later push may bring more, because rows were pushed or another process is pushing."""
@@ -131,7 +142,8 @@ class SyncWatch:
         """The output of `platform sync --json` for one push."""
         # In a session of its own, since Ctrl-C is for the watch, which ends the push.
         with subprocess.Popen(
-            [*sync_command(self.sweep, self.tracking_uri), "--json"],
+            [*sync_command(self.sweep), "--json"],
+            env=sync_environment(self.tracking_uri),
             stdin=subprocess.DEVNULL,
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
@@ -151,5 +163,5 @@ class SyncWatch:
 
     def _no_report(self, reason: str) -> dict[str, Any]:
         sweep = self.sweep.reread()
-        left = read_ledger(sweep).num_left(sweep)
+        left = read_note(sweep.home, sweep.name).num_left(sweep)
         return {"outcome": "silent", "rows_pushed": 0, "rows_left": left, "reason": reason}

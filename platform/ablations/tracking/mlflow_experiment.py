@@ -8,7 +8,6 @@ import json
 import os
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from itertools import islice
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any
@@ -18,9 +17,11 @@ from filelock import FileLock
 from ablations.home.home import Home
 from ablations.home.state import State
 from ablations.tracking.descriptions import DescribedDataset, Description, as_markdown
-from ablations.tracking.ledger import default_tracking_uri
 from ablations.tracking.mlflow_metrics import MetricPoint
 from ablations.tracking.runs_page import VIEW, VIEW_TAG
+from ablations.tracking.sqlite_points import MAX_BATCH_POINTS, SqlitePoints
+from ablations.tracking.sync_note import default_tracking_uri
+from scalerl.credentials import without_secrets
 
 if TYPE_CHECKING:
     from mlflow import MlflowClient
@@ -86,7 +87,6 @@ class MlflowExperiment:
         with FileLock(home.path / "mlflow.lock"):
             self.client = MlflowClient(tracking_uri)
             found: Experiment | None = self.client.get_experiment_by_name(name)
-            self.is_new = found is None
             if found is None:
                 tags = {"mlflow.note.content": as_markdown(doc), "mlflow.experimentKind": "custom_model_development"}
                 place = folder.as_uri() if is_default else None
@@ -94,6 +94,8 @@ class MlflowExperiment:
                 self.id = self.client.create_experiment(name, artifact_location=place, tags=tags)
             else:
                 self.id = found.experiment_id
+        self.numbers = SqlitePoints.of(tracking_uri)
+        """The store's tables of numbers; None for a server and for tables that are not known."""
         self.files_elsewhere = ""
         """The store's file location if the home folder was moved or copied since, else empty; no file goes there."""
         if found is not None and is_default and not str(found.artifact_location).startswith(folder.as_uri()):
@@ -107,23 +109,32 @@ class MlflowExperiment:
         return self.client.create_run(self.id, start_time=started_ms, tags=dict(tags), run_name=name)
 
     def describe(self, run: "Run", description: Description) -> None:
-        """Update the tags and add missing params, since MLflow does not let a param change."""
+        """Add missing params, since MLflow does not let a param change, and then update the tags."""
         from mlflow.entities import Param, RunTag
 
         told = run.data.tags
+        rest = [Param(key, value) for key, value in description.params.items() if key not in run.data.params]
+        while len(rest) > MAX_BATCH_PARAMS:
+            self.client.log_batch(run.info.run_id, params=rest[:MAX_BATCH_PARAMS])
+            rest = rest[MAX_BATCH_PARAMS:]
         tags = [RunTag(key, value) for key, value in description.tags.items() if told.get(key) != value]
-        if tags:
-            self.client.log_batch(run.info.run_id, tags=tags)
-        rest = iter([Param(key, value) for key, value in description.params.items() if key not in run.data.params])
-        while chunk := list(islice(rest, MAX_BATCH_PARAMS)):
-            self.client.log_batch(run.info.run_id, params=chunk)
+        self.client.log_batch(run.info.run_id, params=rest, tags=tags)
+
+    @property
+    def max_points(self) -> int:
+        """The most numbers of one batch without tags."""
+        return MAX_BATCH_METRICS if self.numbers is None else MAX_BATCH_POINTS
 
     def log_points(self, mlflow_id: str, points: Sequence[MetricPoint], tags: Mapping[str, str] | None = None) -> None:
-        """Log at most `MAX_BATCH_METRICS` numbers in one transaction; repeated numbers change nothing."""
+        """Log at most `max_points` numbers in one transaction; repeated numbers change nothing."""
         from mlflow.entities import Metric, RunTag
 
+        if not tags and self.numbers is not None and self.numbers.log(mlflow_id, points):
+            return
         metrics = [Metric(point.name, point.value, point.timestamp_ms, point.step) for point in points]
-        self.client.log_batch(mlflow_id, metrics, tags=[RunTag(*tag) for tag in (tags or {}).items()])
+        told = [RunTag(*tag) for tag in (tags or {}).items()]
+        for begin in range(0, len(metrics), MAX_BATCH_METRICS):
+            self.client.log_batch(mlflow_id, metrics[begin : begin + MAX_BATCH_METRICS], tags=told)
 
     def log_datasets(self, mlflow_id: str, datasets: Iterable[DescribedDataset]) -> None:
         from mlflow.entities import Dataset, DatasetInput, InputTag
@@ -149,17 +160,18 @@ class MlflowExperiment:
             path.write_bytes(content)
             self.log_file(mlflow_id, path)
 
-    def set_state(self, mlflow_id: str, state: str, ended_ms: int) -> None:
-        """Set the state of a run; an unfinished run counts as running."""
-        if state in MLFLOW_STATES:
-            self.client.set_terminated(mlflow_id, MLFLOW_STATES[state], ended_ms)
-        else:
-            self.client.update_run(mlflow_id, "RUNNING")
+    def set_state(self, run: "Run", state: str, ended_ms: int) -> None:
+        """Set the state of a run if MLflow has another; an unfinished run counts as running."""
+        status = MLFLOW_STATES.get(state, "RUNNING")
+        if run.info.status != status and state in MLFLOW_STATES:
+            self.client.set_terminated(run.info.run_id, status, ended_ms)
+        elif run.info.status != status:
+            self.client.update_run(run.info.run_id, status)
 
 
 def short_reason(error: Exception) -> str:
     """An error on one line: MLflow names the request first and the cause last."""
-    text = " ".join(str(error).split())
+    text = without_secrets(" ".join(str(error).split()))
     if "ConnectionError" in text and (why := re.search(r"\[Errno -?\d+\] ([\w ]+)", text)):
         return f"no MLflow server answers ({why[1].strip().lower()})"
     return f"{type(error).__name__}: {text if len(text) <= 300 else f'{text[:100]} ... {text[-200:]}'}"

@@ -92,14 +92,15 @@ def row_scalars(row: dict[str, Any]) -> dict[str, float]:
     """
     scalars: dict[str, float] = {}
     for name, value in row.items():
-        if isinstance(value, dict) and not all(map(_is_number, value)):
+        if isinstance(value, int | float):
+            if name not in NOT_SCALARS:
+                scalars[name] = float(value)
+        elif isinstance(value, dict) and not all(map(_is_number, value)):
             scalars |= {f"{name}_{inner}": number for inner, number in row_scalars(value).items()}
         elif isinstance(value, dict) and value:
             counts = {float(key): count for key, count in value.items()}
             scalars[f"{name}_mean"] = sum(key * count for key, count in counts.items()) / sum(counts.values())
             scalars[f"{name}_max"] = max(counts)
-        elif isinstance(value, int | float) and name not in NOT_SCALARS:
-            scalars[name] = float(value)
     return scalars
 
 

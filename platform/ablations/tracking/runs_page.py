@@ -14,8 +14,8 @@ MEAN_PASS_RATE, MEAN_COMPUTE = "eval/pass_rate", "eval/compute_gpu_hours"
 VIEW_KEY = "ablations"
 VIEW_TAG = f"mlflow.sharedViewState.{VIEW_KEY}"
 SHOWN_COLUMNS = (
-    *("tags.`changes`", "metrics.`level`", "tags.`verdict_level`", "metrics.`A_lo`", "tags.`verdict_ceiling`"),
-    *("metrics.`compute_ratio`", "tags.`verdict_compute`", "metrics.`cost_gpu_hours`"),
+    *("tags.`changes`", "metrics.`level`", "tags.`level_verdict`", "metrics.`A_lo`", "tags.`ceiling_verdict`"),
+    *("metrics.`compute_ratio`", "tags.`compute_verdict`", "metrics.`cost_gpu_hours`"),
 )
 """Columns in the order in which the page shows them; all others can be added there."""
 SECTION = "eval"

@@ -1,7 +1,7 @@
 """The numbers and verdicts of a fit for a sortable table: no row lacks A_lo or level.
 
 A table sorted by a number drops or misplaces rows that lack it. A and A_hi are left out without an upper end or a rise,
-as in every other output, so sort by A_lo, as `platform compare --sort ceiling` does. The tag `A_is` records the case.
+as in every other output, so sort by A_lo. The tag `A_is` records the case.
 NaN stands for an unknown number and is sorted last.
 """
 
@@ -11,8 +11,9 @@ from collections.abc import Sequence
 import numpy as np
 
 from ablations.answers.level import level_of
+from ablations.findings.fitted_variant import NO_FIT, FittedVariant
 from ablations.findings.remarks import warnings_of_run
-from ablations.findings.results import NO_FIT, FittedVariant, Results
+from ablations.findings.results import Results
 from ablations.fit.asymptote import AsymptoteEstimate
 from ablations.readings.fitted_run import FittedRun
 from ablations.terminal.visible import made_visible
@@ -25,7 +26,8 @@ def numbers_of_variant(results: Results, name: str) -> dict[str, float]:
     """All numbers of a variant, always including A_lo and level."""
     variant = results.variant(name)
     known = results.fit_numbers(name)
-    always = _of_asymptote(results.asymptote(variant)) | {"level": level_so_far(variant.runs, results)}
+    counting = [run for run in variant.runs if run.name not in variant.short]
+    always = _of_asymptote(results.asymptote(variant)) | {"level": level_so_far(counting, results)}
     return always | known
 
 
@@ -39,9 +41,10 @@ def verdicts_of_variant(results: Results, name: str) -> dict[str, str]:
     variant, line = results.variant(name), results.compared(name)
     remarks = [one.text for one in results.remarks if not one.variants or name in one.variants]
     return {
-        "verdict": results.verdict(name),
-        **{f"verdict_{one.name}": line.answers[one.name].verdict if line else NO_FIT for one in results.questions},
-        "verdict_fit": results.fit_verdict(name),
+        "verdicts": results.verdicts(name),
+        **{f"{one.name}_verdict": line.answers[one.name].verdict_said if line else NO_FIT for one in results.questions},
+        "fit_verdict": results.fit_verdict(name),
+        "seeds_counting": f"{variant.num_counting} of {len(variant.runs)}",
         "remarks": made_visible(" ".join(remarks)) or "none",
         "A_is": kind_of_asymptote(results.asymptote(variant)),
     }

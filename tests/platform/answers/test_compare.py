@@ -86,7 +86,7 @@ def with_two_laws(A: float, other: float, weight: float, family: Family = WEIBUL
     of_family = Draws(draws[rows], *[none] * (len(Draws._fields) - 1))
     found = Alternatives(
         weights={**dict.fromkeys((each.name for each in FAMILIES), 0.0), SIGMOID.name: 1 - weight, family.name: weight},
-        others=(Alternative(family=family, rows=rows, draws=of_family),),
+        others=(Alternative(family=family.name, rows=rows, draws=of_family),),
         deviance_of_1={SIGMOID.name: math.inf, family.name: math.inf},
     )
     return replace(fit, ceiling=Ceiling(estimate=A, lo=lo, hi=hi, draws=draws), alternatives=found)
@@ -193,7 +193,7 @@ def test_the_doubt_of_several_seeds_is_one_p_value():
 
 def test_a_lower_bound_above_the_reference_is_a_ceiling_up():
     row = compared(seeds(0.9, hi=False, reached=0.70), seeds(0.60))
-    assert (row.asymptote.hi, row.verdict) == (None, "lower bound only")
+    assert (row.asymptote.hi, row.fit_verdict) == (None, "lower bound only")
     # All three have reached .70; the reference's seeds scatter as in `APART`, and with it the spread of all.
     assert row.answers["ceiling"].estimate is None
     assert 0.085 < row.answers["ceiling"].lo < 0.10

@@ -21,7 +21,7 @@ PLAIN = FitSettings()
 
 
 def known(sd: float, *, run_sd: float = 0.0045, rho: float = 0.4) -> KnownScale:
-    spread = RunSpread(level=sd, ceiling=sd, target=None, freedom=0)
+    spread = RunSpread(level=sd, ceiling=sd, compute=None, freedom=0)
     return KnownScale(law=eq1, run_sd=run_sd, autocorrelation=rho, prompts=1000, sampling_share=1.0, spread=spread)
 
 

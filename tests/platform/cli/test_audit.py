@@ -28,10 +28,8 @@ def home(tmp_path):
 
 def test_the_answers_that_the_verifier_paid_for_come_first(home):
     printed = CliRunner().invoke(app, ["audit", "loo", "--home", str(home)], env={"COLUMNS": "120"}).stdout
-    head, _, *rows = printed.splitlines()
-    assert head == (
-        "loo: 2 of 3 kept answers are judged differently by a second reading; the second reading cannot judge 1 more."
-    )
+    head, _, _, *rows = printed.splitlines()
+    assert head == "loo: a second reading judges 2 of 3 kept answers differently; it cannot judge 1 more."
     assert [row.split()[3:6] for row in rows] == [["p1", "right", "wrong"], ["p2", "wrong", "right"]]
 
 

@@ -8,12 +8,11 @@ from typer.testing import CliRunner
 
 from ablations.cli import app
 from ablations.cli.check import refuse_early
-from ablations.cli.findings import lines_of
 from ablations.errors import AblationsError
 from ablations.study.resolve import load_resolved
 from ablations.terminal.screen import Screen
-from scalerl.checks.finding import Fault, Finding
 from scalerl.sandbox import Sandbox, SandboxFailed
+from scalerl.tasks import coding
 
 SCALE = """
 model: {{hidden: 16, layers: 1, heads: 2, mlp: 16, tokenizer: characters}}
@@ -53,20 +52,6 @@ def test_a_shipped_scale_passes_every_check():
     assert "1,024 prompts to train on, 200 held out" in printed
 
 
-def test_many_faults_of_one_kind_do_not_hide_another():
-    faults = [Fault(where=f"a.jsonl:{n}", what="the same problem as a.jsonl:1", kind="duplicate") for n in range(2, 32)]
-    faults.append(Fault(where="a.jsonl:40", what="the answer is NaN", kind="unreadable"))
-    finding = Finding(
-        part="data", check="math", level="error", found="31 faults", faults=tuple(faults), variants=("scalerl",)
-    )
-    lines = lines_of(finding, 1)
-    assert lines[10:] == [
-        "  a.jsonl:11: duplicate: the same problem as a.jsonl:1",
-        "  and 20 more duplicate",
-        "  a.jsonl:40: unreadable: the answer is NaN",
-    ]
-
-
 def test_what_is_refused_ends_with_exit_code_1_and_starts_no_run(scale, tmp_path):
     where = scale(good=10, bad=60)
     assert "check the column of the answers" in run("check", "scalerl", "--scale", where, "--quick", code=1)
@@ -91,6 +76,7 @@ def test_a_missing_sandbox_is_refused_here_and_a_warning_for_runs_that_train_els
     path.write_text(settings)
     recipe = load_resolved("scalerl", str(path))
     monkeypatch.setattr(Sandbox, "run", fail)
+    monkeypatch.setattr(coding, "usable_sandbox", Sandbox)  # one that has not been found yet
     with pytest.raises(AblationsError, match=r"nothing was started: sandbox, isolation: .*cannot isolate programs"):
         refuse_early({"scalerl": recipe}, Screen())
     out = Screen(file=io.StringIO(), width=200)

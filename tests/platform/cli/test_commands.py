@@ -60,7 +60,7 @@ def test_quick_commands_load_nothing_heavy(arguments, heavy, tmp_path):
 
 
 def test_the_version_names_the_package_and_its_code():
-    assert re.fullmatch(r"platform \d+\.\d+\.\d+, code \S+, JSON schema 1\n", run("--version"))
+    assert re.fullmatch(r"platform \d+\.\d+\.\d+, code \S+, JSON schema 2\n", run("--version"))
 
 
 @pytest.mark.parametrize(
@@ -187,19 +187,21 @@ def eq1_file(path: Path, *, end: float = 1500.0, noise: float = 0.0) -> Path:
 def test_one_curve_with_a_fit_is_enough_and_the_ending_of_the_file_may_be_in_capitals(tmp_path):
     a, b = json.loads(run("fit", str(eq1_file(tmp_path / "curves.CSV")), "--json"))
     assert (a["A"], a["C_mid"]) == (pytest.approx(0.6, abs=0.005), pytest.approx(100, rel=0.02))
-    assert (b["A"], b["verdict"]) == (None, "no fit")
+    assert (b["A"], b["fit_verdict"]) == (None, "no fit")
     assert "at least 6" in b["reason"]
 
 
 def test_a_ceiling_without_an_end_is_no_number_in_json(tmp_path):
     a, _ = json.loads(run("fit", str(eq1_file(tmp_path / "curves.csv", end=60, noise=0.004)), "--explain", "--json"))
-    assert (a["verdict"], a["asymptote"]) == ("lower bound only", f"A >= {math.floor(a['A_lo'] * 100) / 100:.2f}")
+    assert (a["fit_verdict"], a["asymptote"]) == ("lower bound only", f"A >= {math.floor(a['A_lo'] * 100) / 100:.2f}")
     assert [a[name] for name in ("A", "A_hi", "C_mid", "C_mid_hi")] == [None] * 4
     for name in ("A", "C_mid"):
         assert [a["posterior"][name][key] for key in ("median", "hi_80", "hi_95")] == [None] * 3
         assert a["posterior"][name]["lo_95"] > 0
     assert a["B_lo"] < 1.8 < a["B_hi"]
-    assert {(row["A"], row["A_hi"]) for row in a["cutoffs"] if row["verdict"] == "lower bound only"} == {(None, None)}
+    assert {(row["A"], row["A_hi"]) for row in a["cutoffs"] if row["fit_verdict"] == "lower bound only"} == {
+        (None, None)
+    }
 
 
 @pytest.fixture

@@ -15,7 +15,7 @@ from ablations.fit.curve_file import COLUMNS
 
 FIT = section("`platform fit --json`").table().keys()
 COMPARE = section("`platform compare --json`")
-PAPER = section("`platform compare --paper --json`")
+PAPER = section("`platform paper --json`")
 FORECAST = section("`platform forecast --json`")
 JSON = section("JSON of the commands")
 ERROR = JSON.example()
@@ -58,7 +58,7 @@ def test_compare(home):
 
 
 def test_compare_paper(home):
-    data = printed(home, "compare", "loo", "--paper")
+    data = printed(home, "paper", "loo")
     assert data.keys() == PAPER.outline()
     assert all(line.keys() == PAPER.after("A variant: ").listed() for line in data["variants"])
     of_fit = PAPER.after("(one entry per seed: ").quoted()

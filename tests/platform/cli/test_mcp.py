@@ -18,7 +18,9 @@ from own_programs import write_study
 from places import REPOSITORY
 from waiting import wait_until
 
+from ablations.cli import mcp_tools
 from ablations.cli.mcp_tools import Tools, shell_words
+from ablations.home.home import Home
 
 PLATFORM = [sys.executable, "-m", "ablations.cli"]
 
@@ -71,7 +73,7 @@ def test_tools_give_the_documents_and_the_errors_of_the_commands(tmp_path):
         tmp_path, talk, "--allow-sweeps", "--most-compute", "11249"
     )
     assert names == {"list_sweeps", "show", "dry_run", "design", "status", "compare", "forecast", "sweep"}
-    assert answer(compared) == json.loads(printed(tmp_path, "compare", "loo", "--paper", "--json").stdout)
+    assert answer(compared) == json.loads(printed(tmp_path, "paper", "loo", "--json").stdout)
     plan = answer(planned)
     assert (len(plan["runs"]), plan["left_gpu_hours"], plan["compute_name"]) == (6, 6 * 1875, "modelled GPU-hours")
     assert unknown.is_error
@@ -105,7 +107,8 @@ def test_words_of_a_command_line_are_never_taken_for_options():
 
 
 @pytest.mark.slow
-def test_a_sweep_within_the_limit_goes_on_without_the_server(tmp_path, empty_store):
+def test_a_sweep_within_the_limit_goes_on_without_the_server(tmp_path, empty_store, monkeypatch):
+    monkeypatch.setenv("ABLATIONS_READ_FROM", str(tmp_path))
     home = tmp_path / "home"
     home.mkdir()
     shutil.copy(empty_store, home / "mlflow.db")
@@ -127,3 +130,119 @@ def test_a_sweep_within_the_limit_goes_on_without_the_server(tmp_path, empty_sto
     assert [run["state"] for run in status["runs"]] == ["done"] * 2
     document, _ = json.JSONDecoder().raw_decode(log.read_text().partition("\n{")[2].join(["{", ""]))
     assert document["sweep"] == "own"
+
+
+SCALED = (
+    *("cluster.device.tflops=1e9", "cluster.tokens_stand_for=1", "cluster.generators=1", "evaluation.samples=1000"),
+    *("evaluation.every=0.001", "compute_unit_gpu_hours=1", "warm_start.steps=100000", "checkpoint_every_s=0"),
+    *("tasks.0.validation_prompts=1000", "threads=64"),
+)
+
+
+@pytest.mark.parametrize("setting", SCALED)
+def test_an_agent_cannot_change_the_price_of_compute(tmp_path, setting):
+    home = Home(tmp_path)
+    refused = Tools(home=home, most_compute=1e9).sweep("sweeps/demo.yaml", scale="smoke", settings=[setting])
+    assert refused.is_error
+    assert not (tmp_path / "sweeps").exists()
+
+
+def test_the_refusal_says_what_an_agent_may_set(tmp_path):
+    tools = Tools(home=Home(tmp_path), most_compute=1e9)
+    (content,) = tools.sweep("sweeps/demo.yaml", settings=["cluster.device.tflops=1e9"]).content
+    assert content.text.startswith(
+        "settings: cluster.device.tflops: this server fixes settings that change the price of compute, or cost none; "
+        "an agent may set "
+    )
+
+
+def test_settings_of_the_recipe_are_an_agents_to_choose(tmp_path, monkeypatch):
+    begun = []
+    monkeypatch.setattr(mcp_tools, "start_in_background", lambda *given, **limits: begun.append(limits) or {})
+    tools = Tools(home=Home(tmp_path), most_compute=1e9, most_hours=2.0)
+    settings = ["loss.max_ratio=4", "batch.prompts=8", "optimiser.learning_rate=1e-4"]
+    assert not tools.sweep("sweeps/demo.yaml", settings=settings).is_error
+    assert begun == [{"most_hours": 2.0}]
+
+
+def test_settings_of_a_program_need_a_limit_in_hours(tmp_path, monkeypatch):
+    monkeypatch.setattr(mcp_tools, "start_in_background", lambda *given, **limits: {})
+    monkeypatch.chdir(tmp_path)
+    study = str(write_study(tmp_path / "study", "go_on(10)"))
+    (refused,) = Tools(home=Home(tmp_path), most_compute=1e9).sweep(study, settings=["rate=0.3"]).content
+    assert "restart `platform mcp` with --most-hours" in refused.text
+    assert not Tools(home=Home(tmp_path), most_compute=1e9).sweep(study).is_error
+    assert not Tools(home=Home(tmp_path), most_compute=1e9, most_hours=1.0).sweep(study, settings=["rate=0.3"]).is_error
+
+
+SECRET = "only-for-its-owner"
+REST = "seeds: [0]\nscale: smoke\naxes: {loss.type: [dapo]}\nbudget: {compute: 1}\n"
+
+
+@pytest.fixture
+def outside(tmp_path, monkeypatch):
+    """Files that the server must not quote; it starts in a folder beside them."""
+    for name, text in {
+        "words.txt": f"{SECRET}:x:0:0",
+        "sweep.yaml": f"{SECRET}: 1\n",
+        "list.yaml": f"- {SECRET}\n",
+        "curves.csv": f"{SECRET}\n1\n",
+        "rows.jsonl": f"{SECRET}\n",
+    }.items():
+        (tmp_path / name).write_text(text)
+    (tmp_path / "own").mkdir()
+    monkeypatch.chdir(tmp_path / "own")
+    return tmp_path
+
+
+def test_tools_quote_no_file_outside_of_their_folders(outside):
+    tools = Tools(home=Home(outside / "own" / "home"), most_compute=None)
+    (outside / "own" / "link.yaml").symlink_to(outside / "sweep.yaml")
+    (outside / "own" / "study.yaml").write_text(f"name: x\nreference: {outside / 'sweep.yaml'}\n{REST}")
+    demo = REPOSITORY / "sweeps" / "demo.yaml"
+    task = f"tasks=[{{type: math, name: x, path: {outside / 'rows.jsonl'}}}]"
+    answers = [
+        *(
+            tools.dry_run(str(outside / name))
+            for name in ("words.txt", "sweep.yaml", "list.yaml", "../own/../list.yaml")
+        ),
+        *(tools.dry_run("link.yaml"), tools.dry_run("study.yaml"), tools.dry_run("../sweep.yaml")),
+        *(tools.design(str(outside / "curves.csv")), tools.compare([str(outside / "curves.csv")])),
+        *(tools.dry_run(str(demo), scale=str(outside / "sweep.yaml")), tools.show(str(outside / "words.txt"))),
+        tools.status(str(outside / "sweep.yaml")),
+    ]
+    assert all(answer.is_error for answer in answers)
+    texts = [content.text for answer in answers for content in answer.content]
+    assert not [text for text in texts if SECRET in text]
+    refused = "outside of the folders that this server may read"
+    assert [refused in text for text in texts] == [True] * len(texts), texts
+    assert not tools.dry_run(str(demo)).is_error
+    assert SECRET not in tools.dry_run(str(demo), settings=[task]).content[0].text
+
+
+def test_folders_that_the_server_is_given_are_read(outside, monkeypatch):
+    monkeypatch.setenv("ABLATIONS_READ_FROM", str(outside))
+    (content,) = (
+        Tools(home=Home(outside / "own" / "home"), most_compute=None).dry_run(str(outside / "sweep.yaml")).content
+    )
+    assert "unknown key" in content.text
+
+
+@pytest.mark.slow
+def test_a_sweep_ends_after_its_hours(tmp_path, empty_store, monkeypatch):
+    home = tmp_path / "home"
+    home.mkdir()
+    shutil.copy(empty_store, home / "mlflow.db")
+    monkeypatch.setenv("ABLATIONS_READ_FROM", str(tmp_path))
+    study = write_study(tmp_path / "study", "go_on(10)\ntime.sleep(3600)", seeds="[0]", budget="{compute: 200}")
+
+    async def talk(client: ClientSession) -> dict[str, Any]:
+        return answer(await client.call_tool("sweep", {"file": str(study)}))
+
+    options = ("--allow-sweeps", "--most-compute", "1e9", "--most-hours", str(20 / 3600))
+    started = session(home, talk, *options)
+    wait_until(
+        lambda: "Stopped. Run the same" in Path(started["log"]).read_text(),
+        "its end",
+        shown=Path(started["log"]).read_text,
+    )

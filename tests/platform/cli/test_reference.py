@@ -1,19 +1,11 @@
-"""The page of commands: current, and every option with its name, its values and its meaning."""
-
-from places import REPOSITORY
+"""The page of commands: every option with its name, its values and its meaning."""
 
 from ablations.cli.reference import commands_page
-
-PAGE = REPOSITORY / "docs" / "commands.md"
 
 
 def section(command):
     """The part of the page that is about a command."""
     return commands_page().split(f"\n## {command}\n")[1].split("\n## ")[0]
-
-
-def test_the_page_in_docs_is_what_the_commands_say():
-    assert PAGE.read_text() == commands_page(), "run `make docs`"
 
 
 def test_arguments_choices_bounds_and_defaults_read_as_they_are_taken():

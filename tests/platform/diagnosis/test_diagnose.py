@@ -3,18 +3,23 @@
 benchmarks/doctor_planted.py asks the same of real runs with a planted cause.
 """
 
+import gc
 import json
+import random
 import shutil
+import time
 
 import pytest
 from fixtures_home import make_home, planned_run, write_run
+from imported import history_of_log
 from typer.testing import CliRunner
 
 from ablations.cli import app
 from ablations.diagnosis.diagnose import diagnose
 from ablations.diagnosis.held_out_rules import HELD_OUT_RULES, standard_error
-from ablations.diagnosis.history import History
-from ablations.diagnosis.logged_history import history_of_log
+from ablations.diagnosis.history import Course, History
+from ablations.diagnosis.reward_rules import _mastered
+from ablations.diagnosis.training_rules import _gone_at_once, _most_clipped, _sum_of_rates, _worst_mismatch
 from ablations.errors import AblationsError
 
 HEALTHY = {
@@ -115,7 +120,7 @@ def test_prompts_learned_by_heart():
     steps = rows(change_at=0, pass_rate=0.95)
     found = diagnose(History(name="heart", steps=steps, evaluations=evaluations(0.3, 0.5, 0.6, 0.55, 0.45)))
     assert [(one.rule, one.since_step) for one in found] == [("learned by heart", 20)]
-    assert "solved at 0.95, held-out ones at 0.45" in found[0].text
+    assert "0.95 on training prompts and 0.45 on held-out ones" in found[0].text
     alike = diagnose(History(name="alike", steps=steps, evaluations=evaluations(0.3, 0.9, 0.9, 0.95, 0.94)))
     assert alike == []
 
@@ -143,13 +148,53 @@ def test_prompts_run_out():
     assert [one.rule for one in diagnose(History(name="anew", steps=anew))] == ["prompts run out"]
 
 
+def test_a_held_out_score_that_fell_is_said_first_also_of_a_run_too_short_for_rules_about_steps():
+    fallen = evaluations(0.96, 0.95, 0.77, 0.59, 0.42, 0.37)
+    (found,) = diagnose(History(name="short", steps=rows(30), evaluations=fallen))
+    assert (found.rule, found.since_step) == ("held-out score fell", 0)
+    assert found.text == "the held-out score fell from 0.960 at step 0 to 0.370 at step 100: the model got worse"
+    longer = diagnose(History(name="longer", steps=rows(**WRONG["longer, not better"]), evaluations=fallen))
+    assert [one.rule for one in longer] == ["held-out score fell", "longer, not better"]
+    assert "the held-out score went from 0.96 to 0.46" in longer[1].text
+    by_task = [{**row, "task": task} for row in fallen for task in ("easy", "hard")]
+    (found,) = diagnose(History(name="tasks", steps=rows(30), evaluations=by_task))
+    assert found.rule == "held-out score fell"
+
+
+def test_what_stays_or_recovers_on_held_out_prompts_has_not_fallen():
+    for rates in ([0.6, 0.61, 0.59, 0.6, 0.6], [0.6, 0.4, 0.3, 0.5, 0.6, 0.61], [0.6, 0.6, 0.6, 0.6, 0.0], [0.6, 0.3]):
+        assert diagnose(History(name="well", steps=rows(), evaluations=evaluations(*rates))) == []
+
+
+def test_longer_answers_that_score_better_on_held_out_prompts_are_no_finding():
+    # The training reward stays, as that of a curriculum of ever harder prompts does.
+    steps = rows(mean_tokens=40.0, change_at=60)
+    steps = [{**row, "pass_rate": 0.4} for row in steps]
+    better = evaluations(0.30, 0.35, 0.42, 0.5, 0.55, 0.6, 0.63, 0.65, 0.65, 0.66, 0.66)
+    assert diagnose(History(name="better", steps=steps, evaluations=better)) == []
+    (found,) = diagnose(History(name="unknown", steps=steps))
+    assert found.text == "answers grew from 20 to 40 tokens, and the training reward went from 0.40 to 0.40"
+    (found,) = diagnose(History(name="same", steps=steps, evaluations=evaluations(*[0.4] * 6)))
+    assert found.text == "answers grew from 20 to 40 tokens, and the held-out score went from 0.40 to 0.40"
+
+
+def test_a_second_task_that_is_evaluated_late_is_no_fall():
+    """A task at .8 and, from the sixth evaluation on, a harder one at .2: the mean of both is .5."""
+    easy = [row | {"task": "easy"} for row in evaluations(*[0.8] * 12)]
+    hard = [row | {"task": "hard"} for row in evaluations(*[0.2] * 12)]
+    late = [row for row in hard if row["step"] > hard[5]["step"]]
+    found = diagnose(History(name="late", steps=rows(), evaluations=[*easy, *late]))
+    assert "held-out score fell" not in [one.rule for one in found]
+
+
 def test_a_small_evaluation_is_said_to_be_noisy():
     (found,) = diagnose(History(name="noisy", steps=rows(), evaluations=evaluations(0.5, 0.5, 0.5, prompts=25)))
     assert found.rule == "noisy evaluation"
     assert standard_error({"pass_rate": 0.5, "num_prompts": 25}) == pytest.approx(0.1)
     assert "0.28 are noise" in found.text
     assert set(HELD_OUT_RULES) == {
-        "verifier contradicted", "one answer for everything", "learned by heart", "prompts run out", "noisy evaluation"
+        "held-out score fell", "verifier contradicted", "one answer for everything", "learned by heart",
+        "prompts run out", "noisy evaluation",
     }  # fmt: skip
 
 
@@ -193,7 +238,7 @@ def test_a_log_of_trl_whose_rewards_lie_between_0_and_1_has_pass_rates(tmp_path)
     assert (rule, "too hard" in text) == ("no signal", True)
 
 
-def test_several_held_out_data_sets_of_a_log_are_judged_by_their_mean(tmp_path):
+def test_several_held_out_data_sets_of_a_log_may_be_judged_by_their_mean(tmp_path):
     scores = {10: (0.2, 0.4), 20: (0.3, None), 30: (0.5, 0.1)}
     lines = []
     for step, values in scores.items():
@@ -201,7 +246,8 @@ def test_several_held_out_data_sets_of_a_log_are_judged_by_their_mean(tmp_path):
         data = {"actor/lr": 1e-6} | {name: value for name, value in sets.items() if value is not None}
         lines.append(json.dumps({"step": step, "data": data}))
     (tmp_path / "verl.jsonl").write_text("\n".join(lines))
-    history = history_of_log(tmp_path / "verl.jsonl", "verl")
+    mean = "(val-core/gsm8k/acc/mean@8 + val-core/aime/acc/mean@8) / 2"
+    history = history_of_log(tmp_path / "verl.jsonl", "verl", score=mean)
     assert [row["step"] for row in history.evaluations] == [10, 30]
     assert [row["pass_rate"] for row in history.evaluations] == pytest.approx([0.3, 0.3])
 
@@ -209,7 +255,7 @@ def test_several_held_out_data_sets_of_a_log_are_judged_by_their_mean(tmp_path):
 def test_a_log_of_two_runs_is_not_diagnosed_as_one(tmp_path):
     rows = [json.dumps({"step": step, "data": {"actor/lr": 1e-6}}) for step in (1, 2, 3, 1, 2)]
     (path := tmp_path / "verl.jsonl").write_text("\n".join(rows))
-    with pytest.raises(AblationsError, match="the steps of actor/lr begin again at 1 after 3, and end at 2: two runs"):
+    with pytest.raises(AblationsError, match="the steps begin again at 1 after 3, and end at 2: two runs"):
         history_of_log(path, "verl")
     path.write_text("\n".join([*rows, rows[2]]))
     assert [row["step"] for row in history_of_log(path, "verl").steps] == [1, 2, 3]
@@ -259,3 +305,87 @@ def test_entropy_is_judged_by_its_start_if_the_score_has_not_risen(tmp_path):
     assert (rule, "from 1.60 to 0.10" in text) == ("entropy gone", True)
     assert with_entropy(1.95, learned=0.4) == with_entropy(0.1, learned=0.4) == []
     assert with_entropy(1.75, learned=0.0) == with_entropy(0.3, learned=0.0) == []
+
+
+def test_the_time_of_a_diagnosis_grows_with_the_steps_and_not_with_their_square():
+    def seconds(num: int) -> float:
+        steps = [{"step": n, "compute_gpu_hours": n / 10, "pass_rate": 0.5, "mean_tokens": 1.0} for n in range(num)]
+        evaluations = [{"step": n, "pass_rate": 0.4 + 0.1 * (n % 2), "num_prompts": 500} for n in range(num)]
+        history = History(name="long", steps=steps, evaluations=evaluations)
+        begun = time.thread_time()  # what other tests left running has threads of its own
+        assert [one.rule for one in diagnose(history)] == ["empty answers"]  # a rule that holds at every window
+        return time.thread_time() - begun
+
+    seconds(100)
+    # One full collection of what two thousand tests have left takes a second.
+    gc.collect()
+    gc.freeze()
+    try:
+        small, large = (min(seconds(num) for _ in range(3)) for num in (2000, 20_000))
+    finally:
+        gc.unfreeze()
+    assert large < 30 * small
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_figures_so_far_are_those_of_all_steps_up_to_the_end(seed):
+    draw = random.Random(seed)
+    steps = []
+    for step in range(130):
+        logged = {
+            "ratio_clipped": draw.random(),
+            "learning_rate": 1e-7 * draw.random(),
+            "mismatch": draw.choice([0.1, 0.2, draw.random()]),
+            "zero_variance": draw.choice([0.5, 0.8]),
+            "pass_rate": draw.choice([0.02, 0.5, 0.95]),
+        }
+        steps.append({"step": step} | {name: one for name, one in logged.items() if draw.random() < 0.8})
+    course = Course(steps)
+    for end in range(1, 131):
+        first = steps[:end]
+        blocks = [
+            [row["ratio_clipped"] for row in first[at : at + 20] if "ratio_clipped" in row] for at in range(0, end, 20)
+        ]
+        assert course.of(_most_clipped)[end - 1] == max(sum(one) / len(one) if one else 0.0 for one in blocks)
+        assert course.of(_sum_of_rates)[end - 1] == sum(row.get("learning_rate", 0) for row in first)
+        gaps = [row for row in first if "mismatch" in row]
+        assert course.of(_worst_mismatch)[end - 1] is (max(gaps, key=lambda row: row["mismatch"]) if gaps else None)
+        mastered = [row for row in first if row.get("zero_variance", 0) >= 0.75 and row.get("pass_rate", 0) >= 0.9]
+        assert course.of(_mastered)[end - 1] == len(mastered)
+
+
+def test_a_score_is_gone_at_once_from_the_step_on_at_which_it_can_be_seen():
+    steps = [{"step": step, "pass_rate": 0.5 if step < 40 else 0.1} for step in range(60)]
+    # Five steps are one score, 15 steps are "at once": the mean of steps 30 to 34 is .5, that of 40 to 44 is .1.
+    assert _gone_at_once(steps) == [None] * 44 + [35] * 16
+
+
+@pytest.mark.parametrize(
+    ("first", "second", "rules"),
+    [
+        (0.3, 0.3, []),  # dropout: as many in the pass with the weights that have generated
+        (0.3, 0.42, []),  # and a step beside it
+        (0.0, 0.4, ["learning rate too high"]),
+        (0.1, 0.5, ["learning rate too high"]),
+    ],
+)
+def test_ratios_that_are_clipped_before_a_step_are_no_sign_of_large_steps(tmp_path, first, second, rules):
+    """Two optimiser steps on each batch; the first of them has the weights that have generated."""
+    rows = []
+    for step in range(1, 201):
+        generated = {"reward": 0.3, "completions/mean_length": 5.0} if step % 2 else {}
+        rows.append(
+            {"step": step, "learning_rate": 1e-3, "grad_norm": 1.0, **generated}
+            | {"clip_ratio/region_mean": first if step % 2 else second}
+        )
+        if step % 20 == 0:
+            rows.append({"step": step, "eval_reward": 0.3})
+    (state := tmp_path / "trainer_state.json").write_text(json.dumps({"log_history": rows}))
+    assert [one.rule for one in diagnose(history_of_log(state, "trl")) if "rate" in one.rule] == rules
+
+
+def test_rows_of_several_steps_keep_the_clipped_ratios_that_they_have(tmp_path):
+    """A row every fifth step has a reward and later passes in one."""
+    rows = [{"step": step, "reward": 0.3, "clip_ratio/region_mean": 0.4} for step in range(5, 205, 5)]
+    (state := tmp_path / "trainer_state.json").write_text(json.dumps({"log_history": rows}))
+    assert {row["ratio_clipped"] for row in history_of_log(state, "trl").steps} == {0.4}

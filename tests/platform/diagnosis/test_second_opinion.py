@@ -75,7 +75,7 @@ def test_the_doctor_doubts_a_verifier_that_calls_wrong_answers_right():
     strict = [kept("8", "8", "wrong", step=step) for step in (10, 20, 30)]
     (finding,) = diagnose(History(name="run", steps=(), rollouts=fooled))
     assert finding.rule == "verifier contradicted"
-    assert "3 of 3 kept answers are called right" in finding.text
+    assert "calls 3 of 3 kept answers right" in finding.text
     assert "`9` for `8`" in finding.text
     assert diagnose(History(name="run", steps=(), rollouts=strict)) == []
     assert diagnose(History(name="run", steps=(), rollouts=fooled[:2])) == []

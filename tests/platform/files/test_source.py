@@ -89,3 +89,13 @@ def test_a_file_too_large_to_be_hand_written_is_refused(tmp_path, monkeypatch):
 def test_odd_yaml_is_a_file_error(text):
     with pytest.raises(FileError):
         parse_value(text, Place(source="--set"))
+
+
+@pytest.mark.parametrize("depth", [60, 900, 20_000])
+def test_a_block_that_is_nested_too_deeply_is_named_with_its_line(tmp_path, depth):
+    text = "name: x\nvariants:\n  a: " + "{b: " * depth + "1" + "}" * depth + "\n"
+    with pytest.raises(FileError) as refused:
+        read_yaml(written(tmp_path, text))
+    (problem,) = refused.value.problems
+    assert (problem.place.line, problem.found) == (3, "nested more than 50 deep")
+    assert problem.right == "a dozen levels are plenty"

@@ -1,12 +1,13 @@
 """What would tell where a comparison cannot, by hand."""
 
+import shutil
 from dataclasses import replace
 
 import pytest
 from fixtures_answers import with_line
-from fixtures_home import make_home
+from fixtures_home import TRUTH, changed, collapse, make_home, planned_run, set_scores, write_run
 
-from ablations.findings.advice import advice, short_advice
+from ablations.findings.advice import advice, advice_for, priced_advice, short_advice
 from ablations.findings.design_options import design_command
 from ablations.findings.results import Results, read_results
 
@@ -57,9 +58,97 @@ def test_more_than_ten_seeds_are_not_proposed(results):
     assert advice(changed).startswith("To decide the ceiling: at least twice the budget.")
 
 
-def test_curves_of_other_trainers_have_no_file_to_name(results):
+def test_imported_runs_have_no_sweep_file_to_name(results):
     changed = told_but(results, level={"verdict": "cannot tell", "lo": -0.03, "hi": 0.042})
-    assert advice(replace(changed, sweep=None)) == "To decide the level: 5 seeds instead of 2."
+    assert (
+        advice(replace(changed, plan=replace(changed.plan, imported=True)))
+        == "To decide the level: 5 seeds instead of 2."
+    )
+
+
+def test_a_collapsed_seed_needs_company_or_a_mend_at_the_price_of_its_variant(tmp_path):
+    sweep = make_home(tmp_path, seeds=(0, 1, 2))
+    collapse(sweep, planned_run("loo-loss", 1).id, after=1200.0, to=0.3)
+    found = read_results(sweep)
+    # Three more runs of 2,000 GPU-hours, not the nine of the study.
+    said = "1 of 3 seeds of loo-loss collapsed: more seeds of it (6,000 GPU-hours for 3), or fix the collapse."
+    assert said in priced_advice(found)
+    assert said in advice(found)
+    assert said in short_advice(found)
+    assert "twice the budget" not in advice(found)
+    assert advice_for(found, "loo-loss").startswith("level: 1 of 3 seeds collapsed")
+    assert advice_for(found, "loo-curriculum") == ""
+
+
+def test_a_spoiled_seed_of_the_reference_is_why_nothing_is_decided_against_it(tmp_path):
+    sweep = make_home(tmp_path, seeds=(0, 1, 2))
+    collapse(sweep, planned_run("scalerl", 0).id, after=1200.0, to=0.3)
+    found = read_results(sweep)
+    assert "1 of 3 seeds of scalerl collapsed: more seeds of it (6,000 GPU-hours for 3)" in " ".join(
+        priced_advice(found)
+    )
+    assert "level: 1 of 3 seeds of scalerl collapsed" in advice_for(found, "loo-loss")
+
+
+def test_if_every_seed_of_a_variant_fell_nothing_is_to_be_spent(tmp_path):
+    sweep = make_home(tmp_path, seeds=(0, 1), fraction=0.25)
+    for seed, last in ((0, 0.25), (1, 0.05)):
+        scores = [0.31 - (0.31 - last) * place / 10 for place in range(11)]
+        set_scores(sweep, planned_run("loo-loss", seed).id, scores)
+    found = read_results(changed(sweep, budget_gpu_hours=500.0))
+    assert "2 of 2 seeds of loo-loss fell: fix the fall first." in priced_advice(found)
+    assert "loo-loss" not in priced_advice(found)[0].partition("To decide")[2]
+
+
+def test_a_curve_that_does_not_rise_has_no_ceiling_that_money_could_find(results):
+    flat = {"ceiling": {"verdict": "cannot tell", "lo": None, "hi": None}}
+    changed_line = told_but(results, **flat, compute={"verdict": "cannot tell", "lo": None, "hi": None})
+    name = changed_line.comparison.variants[1].name
+    changed_line = with_line(changed_line, name, fit_verdict="no rise")
+    assert (
+        advice(changed_line) == f"{name} does not rise, so neither seeds nor budget decide the ceiling and the compute."
+    )
+    assert priced_advice(changed_line) == [advice(changed_line)]
+    assert advice_for(changed_line, name) == f"ceiling: {name} does not rise; compute: {name} does not rise"
+
+
+def test_seeds_that_differ_by_half_are_to_be_looked_at_and_no_budget_is_proposed(results):
+    # Two seeds times (.25 / .025)^2 are 200.
+    far = told_but(results, level={"verdict": "cannot tell", "lo": -0.3, "hi": 0.2})
+    name = far.comparison.variants[1].name
+    assert advice(far) == (
+        f"Seeds lie too far apart for the level of {name}, which would take about 200: look for what sets them apart."
+    )
+
+
+def test_what_decides_is_priced_for_the_variants_in_question_and_the_reference(results):
+    # Five seeds instead of two of two variants of 2,000 GPU-hours a run; the study has three variants.
+    assert results.comparison is not None
+    answers = {"level": {"verdict": "cannot tell", "lo": -0.03, "hi": 0.042}}
+    found = with_line(results, "loo-loss", answers=answers)
+    decided = {name: {"verdict": "no difference seen"} for name in ("level", "ceiling", "compute")}
+    found = with_line(found, "loo-curriculum", answers=decided)
+    found = with_line(found, "loo-loss", answers={name: decided[name] for name in ("ceiling", "compute")})
+    said = "To decide: 5 seeds instead of 2 of loo-loss and scalerl, 12,000 more GPU-hours."
+    assert priced_advice(found) == [said]
+
+
+def test_seeds_that_the_reference_has_are_not_priced_again(results):
+    # Five seeds of each: three more of loo-loss and none of the reference, at 2,000 GPU-hours a run.
+    found = told_but(results, level={"verdict": "cannot tell", "lo": -0.03, "hi": 0.042})
+    found = with_line(found, found.plan.reference, num_seeds=5)
+    assert priced_advice(found) == ["To decide: 5 seeds instead of 2 of loo-loss and scalerl, 6,000 more GPU-hours."]
+
+
+def test_seeds_that_the_file_has_are_not_proposed_again(tmp_path):
+    sweep = make_home(tmp_path, seeds=(0, 1, 2))
+    for variant in sweep.plan.variants:
+        for run in variant.runs[1:]:
+            shutil.rmtree(sweep.run(run.id).path)
+            write_run(sweep.home, run.id, TRUTH[variant.name], seed=run.seed, fraction=0.05, state="failed")
+    found = read_results(sweep)
+    assert advice(found) == f"One seed decides nothing: run `{sweep.plan.command}` again."
+    assert short_advice(found) == "One seed decides nothing; a second seed for every variant would."
 
 
 @pytest.mark.parametrize(

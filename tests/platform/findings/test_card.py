@@ -12,8 +12,8 @@ from ablations.errors import AblationsError
 from ablations.findings.claim_card import WrittenCard, card_of, order_text, read_card, read_cards, sign_text
 from ablations.findings.results import read_results
 from ablations.findings.scale_ladder import scale_ladder
-from ablations.report.markdown import card_markdown
-from ablations.report.words.claim_card import card_notes, claim_cells, cost_sentence, tally_text
+from ablations.report.documents.claim_card import card_document, card_notes, claims_table, cost_sentence, tally_text
+from ablations.report.writers.markdown import markdown_document
 
 CLAIMS = (
     {"variant": "loo-loss", "of": "ceiling", "says": "down", "by": 0.05, "source": "figure 5a"},
@@ -40,8 +40,8 @@ def test_a_card_is_plain_data_and_markdown(card):
     data = json.loads(json.dumps(card.to_json(), allow_nan=False))
     assert data["outcome"] == "holds"
     assert data["claims"][0]["found"]["estimate"] == card.claims[0].found.estimate
-    assert claim_cells(card.claims[2])[1].startswith("x 1.")
-    text = card_markdown(card, ["The model has 5 parameters, not 8 billion."])
+    assert claims_table(card.claims).rows[2][1].text.startswith("x 1.")
+    text = markdown_document(card_document(card, ["The model has 5 parameters, not 8 billion."]))
     assert text.startswith("# loo: 3 holds, 1 opposite\n")
     assert "| loo-loss: ceiling down by 0.05 | -0.0" in text
     assert "5 parameters" in text
@@ -55,7 +55,7 @@ HOSTILE = "<img src=x> ![i](https://elsewhere.example/x.png) | **b**"
 def test_what_people_wrote_is_text_in_a_card(card):
     plan = dataclasses.replace(card.results.plan, doc=HOSTILE)
     results = dataclasses.replace(card.results, plan=plan)
-    text = card_markdown(dataclasses.replace(card, results=results), [HOSTILE])
+    text = markdown_document(card_document(dataclasses.replace(card, results=results), [HOSTILE]))
     assert "<img" not in text
     assert "![i]" not in text
 
@@ -66,7 +66,7 @@ def test_the_card_of_runs_that_failed_tells_nothing_and_says_why(tmp_path):
         sweep.run(run.id).metrics.write_text("")
     card = written_card(read_results(sweep), sweep.folder, ["It is small."])
     assert {one.outcome for one in card.claims} == {"cannot tell"}
-    assert [claim_cells(one)[1] for one in card.claims] == [
+    assert [row[1].text for row in claims_table(card.claims).rows] == [
         "no upper end",
         "no level",
         "no common target",
@@ -75,7 +75,7 @@ def test_the_card_of_runs_that_failed_tells_nothing_and_says_why(tmp_path):
     assert tally_text(card.claims) == "4 cannot tell"
     assert tally_text(card.claims[:1]) == "cannot tell"
     notes = " ".join(card_notes(card, ["It is small."]))
-    assert "3 runs, 0 of them with a fit, " in notes
+    assert "3 runs, of which 0 count, " in notes
     assert " in all of 2,000 each." in notes
     assert "scalerl-s0: done, without an evaluation so far" in notes
     assert "It is small" in (sweep.folder / "card.md").read_text()

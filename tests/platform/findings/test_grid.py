@@ -5,16 +5,15 @@ import io
 from datetime import UTC, datetime
 
 import pytest
+from fixtures_document import printed
 
-from ablations.cli.shown_comparison import show_comparison
 from ablations.findings.grid import grid_of
 from ablations.findings.results import Results, read_results
-from ablations.report.csv_files import csv_files
-from ablations.report.document import document_of
-from ablations.report.grid_tables import grid_tables
-from ablations.report.latex import latex_files
-from ablations.report.markdown import markdown_files
-from ablations.report.page import report_page
+from ablations.report.documents.comparison import brief_comparison, report_document
+from ablations.report.documents.grid import effect_tables
+from ablations.report.formats import report_page
+from ablations.report.writers.csv_files import csv_files
+from ablations.report.writers.markdown import markdown_document
 
 NOW = datetime(2026, 1, 2, tzinfo=UTC)
 
@@ -22,11 +21,6 @@ NOW = datetime(2026, 1, 2, tzinfo=UTC)
 @pytest.fixture(scope="module")
 def results(grid) -> Results:
     return read_results(grid)
-
-
-def printed(results: Results, capsys, **options: bool) -> str:
-    show_comparison(results, **options)
-    return capsys.readouterr().out
 
 
 def test_the_reference_is_a_cell_and_numbers_stand_by_size(results):
@@ -41,24 +35,22 @@ def test_the_reference_is_a_cell_and_numbers_stand_by_size(results):
     assert grid.effects[0].answers["level"].verdict == "level down"
 
 
-def test_every_output_has_the_cells_and_the_effects_under_one_name(results, capsys):
-    document = document_of(results, now=NOW)
-    effect = grid_tables(results)[-1].rows[0][1].rstrip()
+def test_every_output_has_the_cells_and_the_effects_under_one_name(results):
+    effect = effect_tables(results)[-1].rows[0][1].text.rstrip()
     assert effect.startswith("-0.0")
-    markdown = markdown_files(document, {})["report.md"].decode()
+    markdown = markdown_document(report_document(results, now=NOW))
     assert f"| dapo | {effect[:-1]}" in markdown
-    latex = latex_files(document, {})["report.tex"].decode()
-    assert "main effects, against loss.type cispo, batch.prompts 16" in latex
+    assert "main effects, against loss.type cispo, batch.prompts 16" in markdown
     page = report_page(results, now=NOW)
     assert effect in page
-    terminal = printed(results, capsys)
+    terminal = printed(brief_comparison(results), width=160)
     assert "level − scalerl, by batch.prompts (down) and loss.type (across)" in terminal
     assert "° scalerl's own value: loss.type cispo, batch.prompts 16." in terminal
-    for text in (markdown, latex, page, terminal):
+    for text in (markdown, page, terminal):
         assert "dapo,32" in text
         assert "loss.type=dapo" not in text
     (row, *_) = csv.DictReader(io.StringIO(csv_files(results)["main_effects.csv"].decode()))
-    assert float(row["delta_level"]) == results.grid.effects[0].answers["level"].estimate
+    assert float(row["level_difference"]) == results.grid.effects[0].answers["level"].estimate
     (told, *_) = results.to_json()["grid"]["effects"]
     assert (told["axis"], told["value"], told["against"], told["pairs"]) == ("loss.type", "dapo", "cispo", 3)
 

@@ -1,7 +1,6 @@
 """`pairs:` of a sweep file, and the interactions of a study in every output."""
 
 from collections import Counter
-from datetime import UTC, datetime
 from itertools import chain
 
 import pytest
@@ -11,10 +10,9 @@ from typer.testing import CliRunner
 from ablations.cli import app
 from ablations.findings.results import read_results
 from ablations.home.plan import PlannedRun, PlannedVariant
-from ablations.report.csv_files import csv_files
-from ablations.report.document import document_of
-from ablations.report.grid_tables import grid_tables
-from ablations.report.markdown import markdown_files
+from ablations.report.documents.grid import effect_tables, grid_blocks
+from ablations.report.writers.csv_files import csv_files
+from ablations.report.writers.markdown import markdown_document
 from ablations.study.expand import expand
 
 FILE = """\
@@ -82,12 +80,12 @@ def test_the_interaction_is_in_json_tables_files_and_reports(results):
     assert level.verdict == "level up"
     assert pair.word("level") == "need each other"  # taking the loss away costs .07, but nothing without the curriculum
     document = results.to_json()
-    assert document["interactions"][0]["delta_level"] == level.estimate
+    assert document["interactions"][0]["level_difference"] == level.estimate
     assert document["interactions"][0]["words"]["level"] == "need each other"
-    (table,) = grid_tables(results)
-    assert table.rows[0][0] == "loo-loss with loo-curriculum"
-    assert "need each other" in table.rows[0][-1]
-    text = markdown_files(document_of(results, now=datetime(2026, 1, 1, tzinfo=UTC)), {})["report.md"].decode()
+    (table,) = effect_tables(results)
+    assert table.rows[0][0].text == "loo-loss with loo-curriculum"
+    assert "need each other" in table.rows[0][-1].text
+    text = markdown_document(grid_blocks(results))
     assert "## Two changes together" in text
     assert "beyond their sum" in text
     assert csv_files(results)["interactions.csv"].decode().splitlines()[1].startswith("loo-loss,loo-curriculum,")

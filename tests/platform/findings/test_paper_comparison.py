@@ -18,8 +18,8 @@ from ablations.errors import AblationsError
 from ablations.findings.paper_comparison import WARNING, paper_compare, paper_comparison
 from ablations.findings.results import read_results
 from ablations.fit.curve import Curve
-from ablations.report.planes import linearised_score
-from ablations.report.tables import paper_notes, paper_rows
+from ablations.report.documents.paper_comparison import paper_document
+from ablations.report.figures.planes import linearised_score
 
 SEVENTH = 100 + 6 * (40_000 - 100) / 99
 """A midpoint of the paper's grid: 2518.18 GPU-hours."""
@@ -40,21 +40,21 @@ def test_ceilings_within_0_02_are_equal_and_others_are_up_or_down():
     _, lines = compared(
         ref=[run(0.61)], low=[run(0.59)], lower=[run(0.585)], high=[run(0.63)], higher=[run(0.635)]
     )  # fmt: skip
-    assert {name: line.difference for name, line in lines.items()} == {
+    assert {name: line.ceiling_verdict for name, line in lines.items()} == {
         "ref": "reference",
         "low": "no difference seen",
         "lower": "ceiling down",
         "high": "no difference seen",
         "higher": "ceiling up",
     }
-    assert lines["lower"].delta_A == pytest.approx(-0.025, abs=1e-12)
+    assert lines["lower"].ceiling_difference == pytest.approx(-0.025, abs=1e-12)
 
 
 @pytest.mark.parametrize("A", [0.47, 0.485, 0.61, 0.755])
 def test_the_margin_itself_is_still_equal(A):
     # Four grid steps of 0.005; in floating point 0.61 - 0.59 is 0.020000000000000018.
     _, lines = compared(ref=[run(A)], low=[run(A - 0.02)], high=[run(A + 0.02)])
-    assert {lines["low"].difference, lines["high"].difference} == {"no difference seen"}
+    assert {lines["low"].ceiling_verdict, lines["high"].ceiling_verdict} == {"no difference seen"}
 
 
 def test_b_is_compared_at_the_mean_ceiling_of_those_that_are_equal():
@@ -83,8 +83,9 @@ def test_seeds_are_fitted_one_by_one_and_averaged():
     assert pytest.approx(0.61) == ref.A
     assert pytest.approx(1.9, rel=1e-6) == ref.B
     assert ref.C_mid == pytest.approx(math.sqrt(SEVENTH * third))
-    assert lines["other"].delta_A == pytest.approx(0, abs=1e-12)
-    assert [row["seeds"] for row in paper_rows(comparison)] == ["2", "1"]
+    assert lines["other"].ceiling_difference == pytest.approx(0, abs=1e-12)
+    (table,) = paper_document(comparison, sweep="loo", compute_name="GPU-hours")
+    assert [row[1].text for row in table.rows] == ["2", "1"]
 
 
 def test_a_variant_that_cannot_be_fitted_is_left_out_with_its_reason():
@@ -92,7 +93,8 @@ def test_a_variant_that_cannot_be_fitted_is_left_out_with_its_reason():
     assert list(lines) == ["ref"]
     (reason,) = comparison.reasons
     assert reason.startswith("short: curve 'A 0.61': 3 evaluations with compute in (1500, 2000]")
-    assert reason in paper_notes(comparison, "modelled GPU-hours")
+    (table,) = paper_document(comparison, sweep="loo", compute_name="GPU-hours")
+    assert reason in table.notes
 
 
 def test_a_reference_that_cannot_be_fitted_is_an_error_with_its_reason():
@@ -131,7 +133,7 @@ def test_a_sweep_is_fitted_on_the_papers_grid_in_proportion_to_its_budget(finish
         assert np.min(np.abs(midpoints / fit.C_mid - 1)) < 1e-12
     A = {variant.name: variant.A for variant in comparison.variants}
     assert pytest.approx({"scalerl": 0.61, "loo-loss": 0.54, "loo-curriculum": 0.61}, abs=0.0151) == A
-    assert [variant.difference for variant in comparison.variants] == [
+    assert [variant.ceiling_verdict for variant in comparison.variants] == [
         "reference",
         "ceiling down",
         "no difference seen",
@@ -156,8 +158,8 @@ def test_a_ceiling_beyond_the_papers_grid_moves_all_variants_to_the_finer_one(tm
     assert comparison.grid == "finer"
     assert {fit.grid for line in comparison.variants for fit in line.fits} == {"finer"}
     assert pytest.approx(0.88, abs=0.01) == lines["loo-loss"].A
-    assert lines["loo-loss"].difference == "ceiling up"
-    assert "a finer grid" in paper_notes(comparison, "modelled GPU-hours")[0]
+    assert lines["loo-loss"].ceiling_verdict == "ceiling up"
+    assert "a finer grid" in paper_document(comparison, sweep="loo", compute_name="GPU-hours")[0].notes[0]
 
 
 def command(*arguments: str, code: int = 0) -> str:
@@ -168,7 +170,7 @@ def command(*arguments: str, code: int = 0) -> str:
 
 def test_compare_paper_as_json_has_every_number_and_the_warning(finished):
     home, results = finished.sweep.home, finished
-    printed = json.loads(command("compare", "loo", "--paper", "--json", "--home", str(home.path)))
+    printed = json.loads(command("paper", "loo", "--json", "--home", str(home.path)))
     assert printed == {
         "sweep": "loo",
         "together_with": [],
@@ -176,7 +178,7 @@ def test_compare_paper_as_json_has_every_number_and_the_warning(finished):
     }
     assert (printed["mode"], printed["warning"]) == ("paper", WARNING)
     loss = next(variant for variant in printed["variants"] if variant["curve"] == "loo-loss")
-    assert (loss["difference"], loss["A_margin"], loss["B_at_common_A"]) == ("ceiling down", 0.02, None)
+    assert (loss["ceiling_verdict"], loss["A_margin"], loss["B_at_common_A"]) == ("ceiling down", 0.02, None)
     assert loss["fits"][0]["window"] == [200, 2000]
 
 

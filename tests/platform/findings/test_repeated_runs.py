@@ -12,7 +12,7 @@ from ablations.findings import repeated_runs
 from ablations.findings.results import read_results
 from ablations.home.home import Home
 from ablations.home.started_sweep import StartedSweep, read_sweep
-from ablations.report.words.comparison import method, unkept_results_note
+from ablations.report.documents.comparison_words import method, unkept_results_note
 from scalerl.run.run_log import read_rows
 
 
@@ -132,7 +132,7 @@ def test_a_broken_run_is_left_out_and_named(home, name):
 
 def test_findings_are_kept_until_a_log_changes(home, monkeypatch):
     before = read_results(now(home)).comparison.spreads["level"]
-    assert len([*(home.sweep("now") / "repeated_runs").glob("*.npz")]) == 2
+    assert len([*(home.sweep("now") / "repeated_runs").glob("*.msgpack")]) == 2
     real, read = repeated_runs.read_run, []
     monkeypatch.setattr(repeated_runs, "read_run", lambda *given: read.append(given[0].path.name) or real(*given))
     again = read_results(now(home)).comparison.spreads["level"]

@@ -3,6 +3,7 @@
 import hashlib
 import json
 import shutil
+from dataclasses import replace
 
 import pytest
 from fixtures_home import TRUTH, changed, make_home, planned_run, write_run
@@ -122,3 +123,13 @@ def test_a_log_that_is_not_what_its_trainer_wrote_is_not_fitted(tmp_path, damage
     assert "start the sweep again" in reason
     folder.metrics.write_bytes(before)
     assert read_results(sweep).variant("loo-loss").reasons == []
+
+
+def test_a_variant_has_one_asymptote_alone_and_in_every_table(tmp_path):
+    results = read_results(make_home(tmp_path, seeds=(0, 1)))
+    for variant in results.variants:
+        compared = results.compared(variant.name)
+        assert compared is not None
+        assert variant.asymptote == compared.asymptote
+        assert str(compared.asymptote) in repr(results.variant(variant.name))
+    assert all(variant.compared is None for variant in replace(results, comparison=None).variants)

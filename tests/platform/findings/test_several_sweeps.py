@@ -13,9 +13,11 @@ from typer.testing import CliRunner
 
 from ablations.answers.questions import QUESTIONS
 from ablations.cli import app
+from ablations.findings.results import read_results
 from ablations.findings.several_sweeps import together, why_apart
+from ablations.home.home import Home
 from ablations.home.plan import PlannedRun, PlannedVariant
-from ablations.home.started_sweep import StartedSweep
+from ablations.home.started_sweep import StartedSweep, read_sweep
 from ablations.study.resolve import load_resolved
 
 SLOW = (0.60, 1.8, 330.0)
@@ -78,14 +80,16 @@ def test_a_variant_brings_only_the_runs_that_are_not_there_yet(tmp_path):
 
 
 def test_the_numbers_of_a_sweep_are_those_it_has_alone(home):
-    own, both = lines(home, "compare", "loo", "--alone"), lines(home, "compare", "loo", "more", "--alone")
+    sweeps = [read_sweep(Home(home), name) for name in ("loo", "more")]
+    first, several = (read_results(one, alone=True) for one in (sweeps[0], together(sweeps[0], sweeps[1:])))
+    own, both = ({line["curve"]: line for line in one.to_json()["variants"]} for one in (first, several))
     for name, line in own.items():
         assert {key: both[name][key] for key in line if key not in OF_ALL_AT_ONCE} == {
             key: value for key, value in line.items() if key not in OF_ALL_AT_ONCE
         }
     # Four variants are compared with the reference instead of two, so the corrected interval is wider.
     one, two = own["loo-loss"], both["loo-loss"]
-    assert two["delta_level_joint_lo"] < one["delta_level_joint_lo"] < one["delta_level_lo"]
+    assert two["level_difference_joint_lo"] < one["level_difference_joint_lo"] < one["level_difference_lo"]
 
 
 def test_the_table_names_both_sweeps_and_says_whose_variants_are_whose(home):
@@ -112,37 +116,32 @@ def test_a_sweep_that_has_not_begun_says_so_line_by_line(tmp_path):
     waiting = PlannedVariant(name="later", overrides={}, runs=(PlannedRun(seed=0, id="ef" * 6),))
     changed(sweep, sweep="more", variants=(sweep.plan.variants[0], waiting)).write_plan()
     line = lines(tmp_path, "compare", "loo", "more")["later (more)"]
-    assert (line["verdict"], line["A"], line["cost"]) == ("no fit", None, 0)
+    assert (line["fit_verdict"], line["A"], line["cost"]) == ("no fit", None, 0)
     assert "later (more)-s0" in line["reason"]
 
 
 def test_any_variant_can_be_the_reference(home):
     found = lines(home, "compare", "loo", "more", "--reference", "again (more)")
     plain = lines(home, "compare", "loo", "more")
-    assert found["again (more)"]["level_difference"] == "reference"
-    assert found["scalerl"]["delta_level"] == pytest.approx(-plain["again (more)"]["delta_level"], rel=1e-12)
+    assert found["again (more)"]["level_verdict"] == "reference"
+    assert found["scalerl"]["level_difference"] == pytest.approx(-plain["again (more)"]["level_difference"], rel=1e-12)
     assert "unknown variant 'agin (more)' of loo with more; did you mean 'again (more)'" in refused(
         home, "compare", "loo", "more", "--reference", "agin (more)"
     )
     assert "not to loo-loss." in said(home, "compare", "loo", "--reference", "loo-loss", "--explain")
 
 
-def test_sheet_latex_and_order_hold_for_several(home):
-    by_level = [
-        row["variant"]
-        for row in csv.DictReader(StringIO(said(home, "compare", "loo", "more", "--csv", "-", "--sort", "level")))
-    ]
-    assert sorted(by_level) == sorted(NAMES)
-    table = said(home, "compare", "loo", "more", "--latex", "--sort", "level")
+def test_the_report_of_several_has_one_order_in_its_sheet_and_its_latex_table(tmp_path):
+    with_another(tmp_path)
+    sheet = Path(said(tmp_path, "report", "loo", "more", "--format", "csv").strip()) / "comparison.csv"
+    names = [row["variant"] for row in csv.DictReader(StringIO(sheet.read_text()))]
+    assert names == NAMES
+    table = (
+        Path(said(tmp_path, "report", "loo", "more", "--format", "latex").strip()).with_name("table.tex").read_text()
+    )
     rows = [line for line in table.splitlines() if line.endswith(r"\\")][1:]
-    assert [row.partition(" & ")[0].replace("{-}", "-") for row in rows] == by_level
+    assert [row.partition(" & ")[0].replace("{-}", "-") for row in rows] == names
     assert table.startswith("% needs \\usepackage{booktabs}\n\\begin{tabular}")
-
-
-def test_latex_is_the_table_of_the_report(home):
-    table = said(home, "compare", "loo", "--latex")
-    report = Path(said(home, "report", "loo", "--format", "latex").strip())
-    assert table == report.with_name("table.tex").read_text()
 
 
 def test_the_report_of_several_stands_beside_that_of_one(tmp_path):
@@ -183,10 +182,9 @@ def test_sweeps_that_mean_other_things_are_refused(tmp_path, change, why):
         (["loo", "mor"], "unknown sweep 'mor'"),
         (["loo", "more", "loo"], "sweep 'loo' is named twice; name each sweep once"),
         (["loo", "curves.csv"], "a CSV file cannot be combined with other sources; pass only"),
-        (["loo", "more", "--mlflow", "sqlite:///none.db"], "SWEEP loo has no effect with an MLflow experiment"),
-        (["loo", "--latex", "--json"], "--latex has no effect with --json; omit this option"),
-        (["loo", "--latex", "--csv", "-"], "--latex has no effect with --csv; omit this option"),
-        (["loo", "--latex", "--paper"], "--latex has no effect with --paper; omit this option"),
+        (["loo", "more", "--mlflow", "sqlite:///none.db"], "--mlflow: found 2 names; name one experiment of MLflow"),
+        (["loo", "--gpus", "8"], "--gpus 8.0 has no effect with a sweep; omit this option"),
+        (["loo", "--explain", "--json"], "--explain has no effect with --json; omit this option"),
     ],
 )
 def test_what_cannot_be_meant_by_several_is_refused(home, arguments, why):

@@ -10,9 +10,8 @@ from fixtures_home import make_home
 import ablations
 from ablations.findings.results import read_results, sweeps
 from ablations.findings.summary import Summary
-from ablations.report.csv_files import sheet_text
-from ablations.report.curves import curves_figure
-from ablations.report.static import curves_picture
+from ablations.report.figures.plots import curves_figure, curves_picture
+from ablations.report.writers.csv_files import sheet_text
 
 
 @pytest.fixture(scope="module")
@@ -25,7 +24,7 @@ def test_a_sweep_whose_reference_has_no_fit_says_so(tmp_path):
     assert repr(early).splitlines()[-1] == (
         "At equal compute: no comparison, since scalerl has no fit; no fit: loo-loss, loo-curriculum"
     )
-    assert np.isnan(early.to_frame()["delta_level"].to_numpy()).all()
+    assert np.isnan(early.to_frame()["level_difference"].to_numpy()).all()
 
 
 def test_the_html_has_the_differences_of_every_question_and_escapes_names(results):
@@ -43,7 +42,7 @@ def test_the_frame_has_the_columns_and_numbers_of_the_csv_file(results):
     rows = list(csv.DictReader(io.StringIO(sheet_text(results.rows()))))
     assert list(frame) == list(rows[0])
     assert list(frame["variant"]) == [row["variant"] for row in rows]
-    assert [str(value) for value in frame["delta_level"]] == [row["delta_level"] for row in rows]
+    assert [str(value) for value in frame["level_difference"]] == [row["level_difference"] for row in rows]
     assert frame["A"].dtype == float
 
 

@@ -60,7 +60,7 @@ def test_within_the_readings_eq_1_speaks_alone(fit):
 def test_beyond_twice_the_readings_draws_are_of_a_family_as_often_as_it_weighs(fit):
     compute, weights = 3 * fit.window[1], fit.alternatives.weights
     drawn, own = averaged_draws(fit, compute)[:, 0], fit.predict_draws(compute)[:, 0]
-    others = {successor.family.name: successor for successor in successors(fit)}
+    others = {successor.family: successor for successor in successors(fit)}
     assert np.mean(drawn == own) == pytest.approx(weights["sigmoid"], abs=1e-3)
     for name, successor in others.items():
         assert (successor.rows.stop - successor.rows.start) / drawn.size == pytest.approx(weights[name], abs=1e-3)

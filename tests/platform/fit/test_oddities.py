@@ -59,7 +59,7 @@ def test_samples_that_would_scatter_more_than_the_readings_do_are_doubted():
 
 def test_a_falling_curve_is_said_to_fall_and_a_flat_one_is_not():
     falling = fitted(0.5 - 0.1 * COMPUTE / COMPUTE[-1] + noise(0.004))
-    assert falling.verdict == "no rise"
+    assert falling.verdict == "fell"
     (said,) = falling.oddities
     assert said.startswith("the score falls from 0.48")
     assert "to 0.41" in said

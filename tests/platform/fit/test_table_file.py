@@ -51,7 +51,7 @@ def test_delimiters_decimal_commas_encodings_and_gzip_change_nothing(tmp_path, c
             b"curve,compute,score,scale\na,1,.5,small\na,2,.6,large\n",
             "runs of 2 scales (small, large); run `platform lad",
         ),
-        (b"method,hours,acc\na,1,.5\n", "`compare` reads other names with --score, --compute, --variant and --seed"),
+        (b"method,hours,acc\na,1,.5\n", "`import` reads other names with --score, --compute, --variant and --seed"),
     ],
 )
 def test_what_may_mean_two_things_is_refused(tmp_path, content, said):

@@ -11,7 +11,7 @@ from ablations.findings.results import read_results
 from ablations.home.declared import declarations, declare
 from ablations.home.home import Home
 from ablations.home.started_sweep import StartedSweep
-from ablations.report.words.claim_card import declared_sentences
+from ablations.report.documents.claim_card import declared_sentences
 from ablations.study.claims import Claim
 
 LOSS = Claim(variant="loo-loss", of="ceiling", says="down", by=0.05, source="figure 7").model_dump()

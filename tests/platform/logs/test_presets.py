@@ -137,7 +137,7 @@ def test_the_help_names_every_trainer():
     *others, last = [preset.name for preset in PRESETS]
     (log,) = [one for one in COMMANDS_BY_NAME["compare"].params if one.name == "log"]
     assert log.help == (
-        f"Trainer that wrote the logs: {', '.join(others)} or {last}. Then SWEEP is one file or folder per run."
+        f"Trainer that wrote the logs: {', '.join(others)} or {last}. Then name one file or folder per run."
     )
 
 

@@ -18,10 +18,8 @@ def test_scores_and_compute_are_those_worked_out_by_hand(tmp_path):
     path.write_text("".join(f"{json.dumps(row)}\n" for row in [*rows, {"step": 4, "ms": 7200.0, "acc": 50.0, "n": 32}]))
     found = rows_of_run(path, settings(score="acc / 100", compute="cumsum(ms) / 3600", samples="n"))
     assert found == [
-        {"kind": "eval", "step": 2, "compute_gpu_hours": 2.0, "task": "score", "pass_rate": 0.25, "num_samples": 64,
-         "num_prompts": 64},
-        {"kind": "eval", "step": 4, "compute_gpu_hours": 5.0, "task": "score", "pass_rate": 0.5, "num_samples": 32,
-         "num_prompts": 32},
+        {"kind": "eval", "step": 2, "compute_gpu_hours": 2.0, "task": "score", "pass_rate": 0.25, "num_samples": 64},
+        {"kind": "eval", "step": 4, "compute_gpu_hours": 5.0, "task": "score", "pass_rate": 0.5, "num_samples": 32},
     ]  # fmt: skip
 
 

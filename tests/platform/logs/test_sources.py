@@ -8,6 +8,7 @@ import subprocess
 import sys
 import warnings
 from contextlib import closing
+from io import BytesIO
 from pathlib import Path
 
 import numpy as np
@@ -110,7 +111,7 @@ def test_an_event_that_is_half_written_is_left_out_and_said_and_damage_is_refuse
     # Damage is refused.
     from tensorboard.compat.tensorflow_stub.pywrap_tensorflow import masked_crc32c
 
-    (first, *_), _ = split_records(whole, masked_crc32c)
+    first = next(split_records(BytesIO(whole), checksum=masked_crc32c))
     path.write_bytes(whole.replace(first, b"\xff" * len(first)))
     with pytest.raises(FileError, match="record 1 is damaged"):
         only_log(tmp_path / "run")
@@ -167,7 +168,7 @@ def test_an_offline_run_that_is_half_written_ends_with_its_last_whole_record(wan
         log = only_log(tmp_path / "run-x.wandb")
         assert log.notes == ("The last row is incomplete and was skipped.",)
         assert logged(log, "perf/time").items() < {step: 2.0 * step for step in range(5)}.items()
-    assert split_blocks(content)[1]
+    assert len([*split_blocks(BytesIO(content))]) > 5  # HalfWritten if the last one were not whole
     (tmp_path / "run-x.wandb").write_bytes(content[:12] + bytes([content[12] ^ 64]) + content[13:])
     with pytest.raises(FileError, match="record 1 is damaged"):
         only_log(tmp_path / "run-x.wandb")
@@ -218,8 +219,11 @@ def test_a_state_as_a_trainer_of_hugging_face_writes_it(tmp_path):
         assert source.name == "dapo-s1"
         assert logged(source.read()[0], "eval_reward") == SCORES
     # The state after training has more than the last checkpoint, unless training went on since.
+    scores = SCORES | {6: 0.5}
     for last in (6, 2):
-        rows = [{"step": step, "eval_reward": 0.5} for step in range(1, last + 1)] * 3
+        rows = [{"step": step, "step_time": 3.0} for step in range(1, last + 1)]
+        rows += [{"step": step, "eval_reward": score} for step, score in scores.items() if step <= last]
+        rows.append({"step": last, "train_runtime": 12.5})
         TrainerState(log_history=rows, global_step=last).save_to_json(str(tmp_path / "dapo-s1" / "trainer_state.json"))
         assert max(logged(only_log(tmp_path / "dapo-s1"), "eval_reward")) == max(last, 4)
 
@@ -254,7 +258,7 @@ def test_nan_and_infinity_are_what_programs_write_for_them_and_absence_is_neithe
 @pytest.mark.parametrize(
     ("name", "content", "said"),
     [
-        ("a.jsonl", "", "a.jsonl: no rows; the trainer must have logged a step"),
+        ("a.jsonl", "", "a.jsonl: no rows; let the trainer log at least one step first"),
         ("a.jsonl", "[1, 2]\n", "a.jsonl:1: found '[1, 2]'; write one JSON object per line"),
         ("a.jsonl", "[" * 100_000, "a.jsonl:1: not JSON"),
         ("a.json", "[" * 100_000, "not JSON"),
@@ -320,10 +324,68 @@ def test_a_number_with_signs_between_thousands_is_not_read_and_one_that_may_be_c
 )
 def test_a_name_that_stands_for_two_values_of_a_printed_line_is_none_of_them(tmp_path, printed):
     (path := tmp_path / "dapo-s1.log").write_text("".join(printed.format(*one) + "\n" for one in SCORES.items()))
-    with pytest.raises(AblationsError, match=r"column 'acc' holds text, '.* and .*' in line 1"):
+    with pytest.raises(
+        AblationsError, match=r"column 'acc' has two values in line 1, .* and .*; log each under its own name"
+    ):
         logged(only_log(path), "acc")
     path.write_text("".join(f"Step {step + 1},000 | acc:{score} val acc:{score}\n" for step, score in SCORES.items()))
     assert logged(only_log(path), "acc") == {1000 * step + 1000: score for step, score in SCORES.items()}
+
+
+ROW_TWICE = '"step": 1, "gpuh": 1, "acc": 0.25, "acc": 0.5'
+
+
+@pytest.mark.parametrize(
+    ("name", "content"),
+    [
+        ("a.jsonl", f"{{{ROW_TWICE}}}\n"),
+        ("a.json", f"[{{{ROW_TWICE}}}]"),
+        ("a.json", f'{{"log_history": [{{{ROW_TWICE}}}]}}'),
+        ("a.jsonl", f'{{"step": 1, "data": {{{ROW_TWICE}}}}}\n'),
+        ("a.jsonl", '{"step": 1, "acc": 0.25, "gpuh": 1, "acc": 0.5, "acc": 0.25}\n'),
+        ("a.out", "step:1 - acc:0.25 - gpuh:1 - acc:0.5\n"),
+        ("a.out", "eval 1: {'acc': 0.25, 'acc': 0.5}\n"),
+    ],
+)
+def test_a_name_that_a_row_has_twice_with_two_values_is_refused_if_it_is_used(tmp_path, name, content):
+    (tmp_path / name).write_text(content)
+    log = only_log(tmp_path / name)
+    with pytest.raises(AblationsError, match=r"column 'acc' has two values in (line|row) 1, 0.25 and 0.5.*; log each"):
+        log.columns["acc"]
+    assert log.columns["step"].tolist() == [1]
+    (tmp_path / name).write_text(content.replace("0.5", "0.25"))  # an equal value says the same
+    assert only_log(tmp_path / name).columns["acc"].tolist() == [0.25]
+
+
+def test_nested_and_flat_columns_of_one_name_are_refused_if_they_differ_and_used(tmp_path):
+    def refuses(path):
+        with pytest.raises(
+            AblationsError, match=r"column 'eval/acc' has two values in (row|line) 1, 0.25 and 0.5; log"
+        ):
+            only_log(path).columns["eval/acc"]
+
+    row = {"step": 1, "eval": {"acc": 0.25, "loss": 1.0}, "eval/acc": 0.5}
+    (path := tmp_path / "a.jsonl").write_text(json.dumps(row))
+    refuses(path)
+    (path := tmp_path / "trainer_state.json").write_text(json.dumps({"log_history": [row]}))
+    refuses(path)
+    pd.DataFrame([row]).to_parquet(path := tmp_path / "a.parquet")
+    refuses(path)
+    (path := tmp_path / "b.jsonl").write_text(json.dumps(row | {"eval/acc": None}))
+    assert only_log(path).columns["eval/acc"].tolist() == [0.25]
+    (path := tmp_path / "c.jsonl").write_text('{"step": 1, "eval": {"acc": 0.25}, "eval": {"loss": 1.0}}')
+    log = only_log(path)
+    assert (log.columns["eval/acc"].tolist(), log.columns["eval/loss"].tolist()) == ([0.25], [1.0])
+
+
+def test_columns_of_a_parquet_file_with_one_name_are_refused(tmp_path):
+    arrow = pytest.importorskip("pyarrow")
+    table = arrow.Table.from_arrays(
+        [arrow.array([1]), arrow.array([0.25]), arrow.array([0.5])], names=["step", "acc", "acc"]
+    )
+    pytest.importorskip("pyarrow.parquet").write_table(table, path := tmp_path / "a.parquet")
+    with pytest.raises(FileError, match="2 columns are called 'acc'; keep one and rename the others"):
+        only_log(path)
 
 
 @pytest.mark.parametrize("general", ["train", "metrics", "training_log"])

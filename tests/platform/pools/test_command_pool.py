@@ -10,12 +10,11 @@ from dataclasses import dataclass, field
 import pytest
 from fixtures_home import BUDGET, make_home, write_state
 
-from ablations.errors import AblationsError
 from ablations.home.cancellation import Cancellation
 from ablations.home.state import State
 from ablations.pools import command_pool
 from ablations.pools.command_pool import CommandPool
-from ablations.pools.equal_failures import equal_failures
+from ablations.pools.equal_failures import RunsHeld, equal_failures
 from ablations.pools.pool import Ended
 from ablations.signals import handled
 
@@ -69,7 +68,7 @@ def test_a_run_that_is_lost_again_and_again_without_a_step_is_given_up(sweep, st
     pool.add(run_id, BUDGET)
     said = [event.why for event in pool.work() if isinstance(event, Ended)]
     assert said == ["its node is gone; it goes on from its last checkpoint"] * 2 + [
-        "its node is gone; lost 3 times in a row without a step, so it is given up"
+        "its node is gone; lost 3 times in a row without completing a step; giving up"
     ]
     assert site.began == [run_id] * 3
 
@@ -90,7 +89,63 @@ def test_equal_failures_hold_the_runs_that_wait_where_the_site_asks_for_it(sweep
     for run_id in runs:
         pool.add(run_id, BUDGET)
     if holds:
-        with pytest.raises(AblationsError, match=r"3 runs in a row failed: no data at step 3; 3 runs not started"):
+        with pytest.raises(RunsHeld, match=r"3 runs in a row failed: no data at step 3; 3 runs not started"):
+            list(pool.work())
+    else:
+        list(pool.work())
+    assert len(site.began) == num_begun
+
+
+def test_equal_failures_hold_nothing_once_no_run_waits(sweep):
+    site, runs = PlayedSite(Job(), state="failed", sweep=sweep), sweep.plan.variants[0].runs
+    pool = pool_at(site, sweep, holds=True)
+    for run in [*runs, *sweep.plan.variants[1].runs][:3]:
+        pool.add(run.id, BUDGET)
+    list(pool.work())
+    assert len(site.began) == 3
+
+
+@dataclass
+class FailingSite(PlayedSite):
+    """Each job fails as the next of `ends` says: its step, and its message."""
+
+    ends: tuple[tuple[int, str], ...] = ()
+
+    def start(self, run_id, budget_gpu_hours):
+        step, message = self.ends[len(self.began)]
+        self.began.append(run_id)
+        write_state(self.sweep.home, run_id, "failed", compute=25.0 * step, message=message)
+        return self.job
+
+
+@pytest.mark.parametrize(
+    ("ends", "more", "num_begun"),
+    [
+        ([(0, "no data")] * 6, {}, 2),
+        ([(0, "no data at line 1"), (0, "no data at line 2")] * 3, {}, 2),  # equal but for numbers
+        ([(0, "a"), (0, "b"), (0, "b"), (0, "b")], {}, 3),
+        ([(0, "no data")] * 6, {"has_trained": True}, 6),  # an earlier command has trained runs of this sweep
+        ([(5, "no data")] * 6, {}, 6),  # they train, and so would others
+        ([(5, "no data"), *[(0, "no data")] * 5], {}, 6),
+        ([(0, "no data")] * 6, {"has_trained": True, "holds": True}, 3),
+        ([(0, "a"), (0, "b")] * 3, {}, 6),
+    ],
+)
+def test_two_equal_failures_hold_the_runs_that_wait_until_a_run_has_trained(
+    tmp_path, monkeypatch, ends, more, num_begun
+):
+    monkeypatch.setattr(command_pool, "RUNS_POLL_S", 0.0)
+    sweep = make_home(tmp_path, seeds=(0, 1), state="pending")
+    for run_id in (run.id for variant in sweep.plan.variants for run in variant.runs):
+        write_state(sweep.home, run_id, "pending", compute=0.0)
+    site = FailingSite(Job(), sweep=sweep, ends=tuple(ends))
+    pool = pool_at(site, sweep, **more)
+    for run_id in (run.id for variant in sweep.plan.variants for run in variant.runs):
+        pool.add(run_id, BUDGET)
+    if num_begun < 6:
+        with pytest.raises(
+            RunsHeld, match=rf"runs in a row failed: .*; {6 - num_begun} runs not started. Fix the cause"
+        ):
             list(pool.work())
     else:
         list(pool.work())

@@ -2,16 +2,19 @@
 
 import os
 import signal
+import subprocess
+import sys
+from dataclasses import dataclass
+from pathlib import Path
 
-import numpy as np
+import psutil
 import pytest
 from fixtures_home import make_home
 
-from ablations.fit.curve import Curve
+from ablations.files.trees import tree_bytes
 from ablations.fit.options import FitSettings
-from ablations.readings import readings_together
-from ablations.readings.readings_together import FEWEST, WantedCurve, WantedRun, readings_of_runs
-from ablations.readings.run_reading import read_log, reading_bytes
+from ablations.readings.readings_together import FEWEST, WantedRun, readings_of_runs
+from ablations.readings.run_reading import read_log
 
 SETTINGS = FitSettings(fit_to=2000.0)
 
@@ -25,82 +28,61 @@ def wanted(tmp_path):
     return [WantedRun(folder=sweep.run(run.id), name=run.id, settings=SETTINGS) for run in sweep.plan.runs]
 
 
+@dataclass(frozen=True, kw_only=True)
+class Watched(WantedRun):
+    """A run whose reading says which process made it, and kills that one if it is a worker that is to die."""
+
+    by: Path
+    command: int
+    is_deadly: bool = False
+
+    def read(self):
+        if self.is_deadly and os.getpid() != self.command:
+            os.kill(os.getpid(), signal.SIGKILL)
+        (self.by / self.name).write_text(str(os.getpid()))
+        return super().read()
+
+
 @pytest.fixture
-def started(monkeypatch):
-    """The processes that were started."""
-    made, start = [], readings_together._start
-    monkeypatch.setattr(readings_together, "_start", lambda: made.append(start()) or made[-1])
-    return made
+def watched(wanted, tmp_path):
+    """`watched(is_deadly=True)` are the runs, and the number of workers that have read some of them."""
+    (by := tmp_path / "by").mkdir()
+
+    def watched(**settings):
+        made = [Watched(**vars(one), by=by, command=os.getpid(), **settings) for one in wanted]
+        return made, lambda: len({path.read_text() for path in by.iterdir()} - {str(os.getpid())})
+
+    return watched
 
 
-def test_two_processes_find_to_the_bit_what_one_finds_and_keep_it(wanted, started):
+def test_two_processes_find_to_the_bit_what_one_finds_and_keep_it(watched):
+    wanted, num_workers = watched()
     told = []
     found = readings_of_runs(wanted, workers=2, done=lambda count, of: told.append((count, of)))
     assert told == [(count, FEWEST) for count in range(1, FEWEST + 1)]
-    expected = [reading_bytes(read_log(one.folder, one.name, one.settings)) for one in wanted]
-    assert [reading_bytes(one) for one in found] == expected
-    assert len(started) == 2
-    assert all(process.poll() is not None for process in started)
+    expected = [tree_bytes(read_log(one.folder, one.name, one.settings)) for one in wanted]
+    assert [tree_bytes(one) for one in found] == expected
+    assert num_workers() == 2
+    assert [one for one in psutil.Process().children() if "popen_loky" in " ".join(one.cmdline())] == []
 
     again = readings_of_runs(wanted, workers=2, done=lambda count, of: told.append((count, of)))
-    assert [reading_bytes(one) for one in again] == expected
-    assert (len(started), len(told)) == (2, FEWEST)
+    assert [tree_bytes(one) for one in again] == expected
+    assert len(told) == FEWEST
 
 
-def test_what_a_worker_that_dies_had_in_hand_is_done_here(wanted, monkeypatch):
-    start = readings_together._start
-
-    def killed():
-        process = start()
-        os.kill(process.pid, signal.SIGKILL)
-        return process
-
-    monkeypatch.setattr(readings_together, "_start", killed)
+def test_what_workers_that_die_had_in_hand_is_done_here(watched):
+    wanted, num_workers = watched(is_deadly=True)
     found = readings_of_runs(wanted, workers=2)
     assert [one.fit is not None for one in found] == [True] * FEWEST
+    assert num_workers() == 0
 
 
-def test_a_worker_that_answers_nonsense_is_not_believed(wanted, monkeypatch):
-    nonsense = ["-c", "import sys; sys.stdout.write('x' * 4000); sys.stdout.flush(); sys.stdin.read()"]
-    monkeypatch.setattr(readings_together, "WORKER", nonsense)
-    found = readings_of_runs(wanted, workers=1 + 1)
-    assert [one.fit is not None for one in found] == [True] * FEWEST
-
-
-def test_few_runs_start_no_process(wanted, started):
+def test_few_runs_start_no_process(watched):
+    wanted, num_workers = watched()
     readings_of_runs(wanted[:-1])
-    assert started == []
+    assert num_workers() == 0
 
 
-def curves(num):
-    """Curves of a law, each with its own ceiling."""
-    compute = np.arange(50.0, 1050.0, 50.0)
-    laws = [0.2 + (0.4 + 0.01 * number) / (1 + (200 / compute) ** 1.3) for number in range(num)]
-    return [
-        Curve(name=f"c{number}", compute=compute, score=law + 0.003 * np.sin(compute), start="seed 0")
-        for number, law in enumerate(laws)
-    ]
-
-
-def test_curves_are_fitted_by_workers_as_by_this_process_and_kept(tmp_path):
-    wanted = [WantedCurve(curve=one, settings=FitSettings(), kept_in=tmp_path / "new") for one in curves(FEWEST)]
-    done = []
-    of_workers = readings_of_runs(wanted, workers=2, done=lambda *numbers: done.append(numbers))
-    assert done == [(number + 1, FEWEST) for number in range(FEWEST)]
-    assert [reading_bytes(one) for one in of_workers] == [reading_bytes(one.read()) for one in wanted]
-    kept = readings_of_runs(wanted, done=lambda *_: pytest.fail("all are kept"))
-    assert [reading_bytes(one) for one in kept] == [reading_bytes(one) for one in of_workers]
-    assert of_workers[3].fit.curve.start == "seed 0"
-    other = WantedCurve(curve=curves(1)[0], settings=FitSettings(loss="huber"), kept_in=tmp_path / "new")
-    assert other.kept() is None
-
-
-def test_a_kept_fit_that_is_damaged_is_made_again_and_a_folder_that_cannot_be_written_holds_none(tmp_path):
-    one = WantedCurve(curve=curves(1)[0], settings=FitSettings(), kept_in=tmp_path)
-    first = reading_bytes(one.read())
-    (file,) = tmp_path.glob("fit-*.npz")
-    file.write_bytes(file.read_bytes()[:100])
-    assert one.kept() is None
-    assert reading_bytes(one.read()) == first
-    (blocked := tmp_path / "blocked").write_text("")
-    assert WantedCurve(curve=one.curve, settings=one.settings, kept_in=blocked).read().fit is not None
+def test_a_worker_whose_parent_is_gone_ends_by_itself():
+    program = "from ablations.readings.readings_together import _begin; import time; _begin(2**30); time.sleep(500)"
+    assert subprocess.run([sys.executable, "-c", program], timeout=240).returncode == 1

@@ -1,10 +1,12 @@
 """What is read of a run log is kept, used while nothing has changed, and never shown when something has."""
 
 import errno
+import json
 import os
 import resource
 import shutil
 import time
+import tracemalloc
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import fields, is_dataclass, replace
 
@@ -21,8 +23,8 @@ from ablations.readings.run_reading import (
     counts_of,
     kept_reading,
     read_log,
-    reading_bytes,
 )
+from scalerl.run.run_folder import RunFolder
 
 
 @pytest.fixture
@@ -112,7 +114,7 @@ def test_a_damaged_or_foreign_file_is_made_again(folder, logs_read, damage):
             at = whole.index(np.asarray(first.curve.score).tobytes())
             path.write_bytes(whole[:at] + bytes([whole[at] ^ 1]) + whole[at + 1 :])
         case "another class":
-            path.write_bytes(tree_bytes(first.curve, named=run_reading.NAMED))
+            path.write_bytes(tree_bytes(first.curve))
         case "a folder":
             path.unlink()
             path.mkdir()
@@ -162,7 +164,7 @@ def test_a_run_that_is_deleted_meanwhile_stays_deleted(folder, monkeypatch):
 def test_what_a_killed_write_left_is_taken_away_later(folder):
     readings = folder.path / "readings"
     readings.mkdir()
-    old, new = readings / ".ab.npz.17.tmp", readings / ".cd.npz.18.tmp"
+    old, new = readings / ".ab.msgpack.17.tmp", readings / ".cd.msgpack.18.tmp"
     for path in (old, new):
         path.write_bytes(b"half")
     then = time.time() - 2 * SECONDS_OF_A_WRITE
@@ -182,7 +184,7 @@ def test_a_reason_is_kept_too_and_old_readings_are_forgotten(folder, logs_read):
 
 @pytest.mark.parametrize("fault", ["half a write", "full when it is synced", "read-only"])
 def test_a_disk_that_takes_nothing_breaks_no_reading_and_is_left_without_a_half_file(folder, monkeypatch, fault):
-    expected = reading_bytes(read_log(folder, "a", SETTINGS))
+    expected = tree_bytes(read_log(folder, "a", SETTINGS))
     soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
 
     def refused(*_, **__):
@@ -202,13 +204,13 @@ def test_a_disk_that_takes_nothing_breaks_no_reading_and_is_left_without_a_half_
             resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
     number = {"half a write": errno.EFBIG, "read-only": errno.EROFS}.get(fault, errno.ENOSPC)
     assert found.unkept == os.strerror(number)
-    assert reading_bytes(replace(found, unkept="")) == expected
+    assert tree_bytes(replace(found, unkept="")) == expected
     left = [path.name for path in folder.path.glob("readings/*")] + [
         path.name for path in folder.path.glob("readings/.*")
     ]
     assert left == []
-    assert reading_bytes(kept_reading(folder, "a", SETTINGS)) == expected
-    assert len(list((folder.path / "readings").glob("*.npz"))) == 1
+    assert tree_bytes(kept_reading(folder, "a", SETTINGS)) == expected
+    assert len(list((folder.path / "readings").glob("*.msgpack"))) == 1
 
 
 def test_a_reading_has_what_evaluations_counted_where_all_of_them_say():
@@ -225,3 +227,22 @@ def test_a_reading_has_what_evaluations_counted_where_all_of_them_say():
     expected = {"compute_gpu_hours": [0, 50, 100], "step": [0, 2, 4], "wall_s": [0, 4, 8], "tokens": [0, 200, 410]}
     assert {name: column.tolist() for name, column in counts_of(rows).items()} == expected
     assert counts_of(rows[1:2]) == {}
+
+
+def test_a_long_log_is_read_in_less_memory_than_it_takes_on_disk(tmp_path):
+    folder = RunFolder(tmp_path / "3f0c9a1b2d4e")
+    folder.path.mkdir()
+    right = "8" * 500
+    with folder.metrics.open("w") as file:
+        for step in range(2000):
+            of_step = {"step": step, "compute_gpu_hours": step / 10}
+            counted = {"num_samples": 4000, "num_prompts": 500, "prompt_counts": f"8:{right}"}
+            file.write(json.dumps({"kind": "eval", "task": "a", "pass_rate": 0.5, **of_step, **counted}) + "\n")
+            file.write(json.dumps({"kind": "train", **of_step} | {f"metric_{n}": n / 7 for n in range(40)}) + "\n")
+    tracemalloc.start()
+    reading = read_log(folder, "long", FitSettings(fit_to=0.3))
+    _, most = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    assert reading.curve is not None
+    assert reading.curve.score.size == reading.counts["step"].size == 2000
+    assert most < 0.75 * folder.metrics.stat().st_size

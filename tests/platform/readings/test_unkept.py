@@ -27,7 +27,7 @@ def said_of(sweep: StartedSweep) -> str:
 
 @pytest.mark.parametrize(
     "command",
-    [["compare"], ["compare", "--json"], ["compare", "--csv", "-"], ["fit", "loo"], ["forecast"], ["report"]],
+    [["compare"], ["compare", "--json"], ["paper"], ["fit", "loo"], ["forecast"], ["report"]],
     ids=" ".join,
 )
 def test_every_command_that_fits_says_it_once_on_standard_error(blocked, command):

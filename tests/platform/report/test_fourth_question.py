@@ -8,22 +8,22 @@ from datetime import UTC, datetime
 
 import numpy as np
 import pytest
+from fixtures_document import printed
 from fixtures_home import make_home
-from rich.console import Console
 
 from ablations.answers.answer import Question
 from ablations.answers.interval import JointInterval
 from ablations.answers.questions import LEVEL, QUESTIONS
 from ablations.findings.results import Results, read_results
-from ablations.report.columns import ALL_NUMBERS, columns
-from ablations.report.csv_files import sheet_text
-from ablations.report.document import document_of
-from ablations.report.forest import forest_panels, verdicts_figure
-from ablations.report.latex import latex_table
-from ablations.report.markdown import markdown_grid
-from ablations.report.page import report_page
-from ablations.report.tables import comparison_table
-from ablations.report.words.comparison import ResultRow, answers, glossary, sentence
+from ablations.report.documents.comparison import report_document
+from ablations.report.documents.comparison_tables import comparison_table, numbers_table, paper_numbers
+from ablations.report.documents.comparison_words import answers, glossary, sentence
+from ablations.report.documents.variant_row import VariantRow
+from ablations.report.figures.forest import forest_chart
+from ablations.report.writers.csv_files import sheet_text
+from ablations.report.writers.latex import latex_table
+from ablations.report.writers.markdown import markdown_document
+from ablations.report.writers.page import page_of
 from ablations.tracking.sortable import numbers_of_variant, verdicts_of_variant
 
 
@@ -38,8 +38,6 @@ def first_gain(fits, baseline, spread, comparisons) -> JointInterval:
 START = replace(
     LEVEL,
     name="start",
-    key="delta_start",
-    verdict_key="start_difference",
     higher="start up",
     lower="start down",
     measured=first_gain,
@@ -57,40 +55,32 @@ def results(tmp_path_factory) -> Iterator[Results]:
         yield read_results(make_home(tmp_path_factory.mktemp("home")))
 
 
-def text_of(results: Results) -> str:
-    console = Console(width=400, record=True, file=io.StringIO())
-    console.print(comparison_table(results))
-    return console.export_text()
-
-
 def test_a_fourth_question_stands_in_every_output(results):
     compared = results.compared("loo-loss")
     assert compared is not None
     answer = compared.answers["start"]
-    number = ResultRow(results=results, variant=results.variant("loo-loss")).number(START)
+    number = VariantRow(results=results, variant=results.variant("loo-loss")).number(START)
     now, name = datetime(2026, 1, 2, tzinfo=UTC), "loo-loss"
     assert number.startswith(f"{answer.estimate:+.3f} [")
 
     line = results.to_json()["variants"][1]
-    assert (line["delta_start"], line["delta_start_joint_hi"]) == (answer.estimate, answer.joint_hi)
-    assert line["start_difference"] == answer.verdict
+    assert (line["start_difference"], line["start_difference_joint_hi"]) == (answer.estimate, answer.joint_hi)
+    assert line["start_verdict"] == answer.verdict
     (row,) = [row for row in csv.DictReader(io.StringIO(sheet_text(results.rows()))) if row["variant"] == name]
-    assert float(row["delta_start"]) == answer.estimate
-    terminal = text_of(results)
-    assert number in terminal
-    assert "start less scalerl's" in terminal
-    document = document_of(results, now=now)
-    assert number in document.rows[1]
-    assert "start less" in markdown_grid(document.headings, document.rows)
-    assert "& start" in latex_table(results)
-    assert "start less scalerl&#39;s" in report_page(results, now=now)
-    assert "start, corrected" in [column.heading for column in columns(results, ALL_NUMBERS)]  # the dashboard's table
-    assert numbers_of_variant(results, name)["delta_start"] == answer.estimate
-    assert verdicts_of_variant(results, name)["verdict_start"] == answer.verdict
-    assert forest_panels(results)[3].title == "start less scalerl's"
-    assert len({trace.xaxis for trace in verdicts_figure(results).data}) == 4
+    assert float(row["start_difference"]) == answer.estimate
+    document = report_document(results, now=now)
+    table = comparison_table(results)
+    assert number in [cell.text.rstrip("*=? ") for cell in table.rows[1]]
+    for text in (printed([table], width=400), markdown_document(document), page_of(document, title="loo")):
+        assert number in text
+        assert "start less scalerl" in text
+    assert "& start" in latex_table(paper_numbers(results))
+    assert "start, corrected" in [column.heading for column in numbers_table(results).columns]
+    assert numbers_of_variant(results, name)["start_difference"] == answer.estimate
+    assert verdicts_of_variant(results, name)["start_verdict"] == answer.verdict
+    assert [panel.title for panel in forest_chart(results).panels][3:] == ["start less scalerl's"]
     assert f"at the start {number} against scalerl" in sentence(
-        ResultRow(results=results, variant=results.variant(name))
+        VariantRow(results=results, variant=results.variant(name))
     )
     assert any("the start" in said or "no difference seen" in said for said in answers(results)[1:])
     assert f"start: {answer.verdict}" in dict(glossary(results))

@@ -1,12 +1,16 @@
 """The verdict in one line, for every kind of outcome."""
 
 import dataclasses
+from dataclasses import replace
 
+import pytest
 from fixtures_answers import with_line
 from generated_home import Size, write_home
+from imported import compared
 
 from ablations.findings.results import read_results
-from ablations.report.words.headline import headline
+from ablations.imports.orders import Foreign
+from ablations.report.documents.headline import headline
 from ablations.study.resolve import load_resolved
 
 
@@ -45,14 +49,15 @@ def test_the_best_of_those_that_beat_the_reference_leads_with_what_it_changes(de
     one = with_level(decided, "loo-loss", "level up", 0.05, 0.03, 0.07)
     both = with_level(one, "loo-curriculum", "level up", 0.02, 0.01, 0.03)
     assert headline(both)[0] == (
-        "loo-loss (loss.type = dapo) leads scalerl by 0.050 [0.030, 0.070] in pass rate at equal compute; 2 of 2 lead."
+        "loo-loss (loss.type = dapo) leads scalerl by 0.050 [0.030, 0.070] in pass rate at equal compute; "
+        "2 of 2 beat scalerl."
     )
     alone = with_level(decided, "loo-loss", "level up", 0.05, 0.03, 0.07, joint_verdict="cannot tell")
     assert headline(alone)[0].endswith("at equal compute, but not with an interval corrected for 2 comparisons.")
 
 
 def test_what_is_undecided_is_named_with_what_it_would_cost_to_know(decided):
-    # A half-width of .03 is to become .025: 3 seeds times (.03 / .025)^2 are 4.3, so 5; two more of three variants.
+    # A half-width of .03 is to become .025: 3 seeds times (.03 / .025)^2 are 4.3, so 5, of it and of the reference.
     unsure = with_level(decided, "loo-curriculum", "cannot tell", 0.01, -0.02, 0.04)
     assert headline(unsure) == (
         "No variant is known to beat scalerl: loo-curriculum (curriculum.type = uniform) is ahead "
@@ -62,7 +67,7 @@ def test_what_is_undecided_is_named_with_what_it_would_cost_to_know(decided):
         ALIKE,
         SLOWER,
         "Undecided: the level of loo-curriculum.",
-        "To decide: 5 seeds instead of 3, 12,000 more GPU-hours.",
+        "To decide: 5 seeds instead of 3 of loo-curriculum and scalerl, 8,000 more GPU-hours.",
     )
 
 
@@ -73,7 +78,7 @@ def test_an_interval_without_an_end_needs_more_compute(decided):
         ALIKE,
         SLOWER,
         "Undecided: the ceiling of loo-loss.",
-        "To decide: at least twice the budget, 18,000 more GPU-hours.",
+        "To decide: at least twice the budget of loo-loss and scalerl, 12,000 more GPU-hours.",
     )
 
 
@@ -113,3 +118,50 @@ def test_ceilings_that_are_known_to_be_higher_or_lower_are_summed_up(decided):
     assert headline(both)[1] == "loo-loss and loo-curriculum have a higher ceiling than scalerl, by 0.090 to 0.100."
     at_least = with_line(one, "loo-loss", answers={"ceiling": {"verdict": "ceiling up", "estimate": None, "lo": 0.04}})
     assert headline(at_least)[1:3] == ("loo-loss has a higher ceiling than scalerl.", ALIKE)
+
+
+def test_the_leader_is_compared_with_the_runner_up(tmp_path):
+    """The first two of the generated variants lie .015 apart, each about .05 above the reference."""
+    results = read_results(write_home(tmp_path, Size(variants=5, seeds=3, evaluations=24, metrics=11)))
+    comparison, first = results.comparison, headline(results)[0]
+    assert comparison is not None
+    leader = comparison.leader
+    assert leader is not None
+    best, second, *_ = sorted(comparison.variants, key=lambda one: -(one.level or 0.0))
+    assert (leader.variant, leader.runner_up) == (best.name, second.name)
+    assert leader.ahead.estimate == pytest.approx((best.level or 0.0) - (second.level or 0.0), abs=1e-3)
+    assert first.startswith(f"{best.name} (")
+    if leader.not_ruled_out:
+        assert (leader.ahead.lo or 0.0) < 0
+        assert first.endswith(f"; {second.name} is not ruled out as the best.")
+    else:
+        assert first.endswith(f"; the runner-up, {second.name}, is {leader.ahead.unsigned} behind.")
+    unsure = replace(leader, not_ruled_out=(second.name,))
+    said = replace(results, comparison=replace(comparison, leader=unsure))
+    assert headline(said)[0].endswith(f" beat scalerl; {second.name} is not ruled out as the best.")
+
+
+def test_the_only_variant_does_not_come_closest(tmp_path):
+    results = read_results(write_home(tmp_path, Size(variants=2, seeds=2, evaluations=12, metrics=11)))
+    name = results.variants[1].name
+    lower = with_level(results, name, "cannot tell", -0.151, -0.3, 0.01)
+    assert "comes closest" not in headline(lower)[0]
+    assert headline(lower)[0].endswith(
+        "is 0.151 [-0.010, 0.300] lower in pass rate at equal compute, which is not certain."
+    )
+
+
+def test_short_logs_that_all_fall_are_named_before_it_is_called_too_early(tmp_path):
+    """Two variants of two seeds fall from .95 to .35 in four evaluations after the start."""
+    rows = [
+        f"{curve},{seed},{100 * place},{0.95 - 0.15 * place + 0.001 * seed:.3f}"
+        for curve in ("scalerl", "quick")
+        for seed in (0, 1)
+        for place in range(5)
+    ]
+    (tmp_path / "curves.csv").write_text("\n".join(["curve,seed,compute,score", *rows]))
+    foreign = Foreign(names=(str(tmp_path / "curves.csv"),))
+    assert headline(compared(foreign, tmp_path / "home", "scalerl")) == (
+        "Both variants end below their start: RL makes this model worse.",
+        "Too early to compare: scalerl has 4 of the 6 evaluations after step 0 that a fit needs.",
+    )

@@ -11,13 +11,14 @@ from ablations.answers.interval import Interval, only_estimate
 from ablations.answers.questions import CEILING, COMPUTE, QUESTIONS
 from ablations.findings.results import Results
 from ablations.fit.asymptote import VERDICT_MEANINGS, Verdict
-from ablations.report.words.comparison import SAID_BY_THE_PAPER_RULE, ResultRow, answers, sentence
+from ablations.report.documents.comparison_words import answers, sentence
+from ablations.report.documents.variant_row import SAID_BY_THE_PAPER_RULE, VariantRow
 
 ENDS = (None, -9.0, -0.001, 0.001, 0.999, 1.001, 9.0)
 
 
-def row_of(results: Results) -> ResultRow:
-    return ResultRow(results=results, variant=results.variant("loo-loss"))
+def row_of(results: Results) -> VariantRow:
+    return VariantRow(results=results, variant=results.variant("loo-loss"))
 
 
 def test_every_verdict_has_a_meaning():
@@ -62,9 +63,9 @@ def test_without_a_ceiling_no_number_stands_for_it_nor_for_what_hangs_on_it(deci
     shown = open_ended.compared("loo-loss").to_json()
     assert [shown[name] for name in ("A", "A_hi", "B", "C_mid")] == [None] * 4
     assert shown["A_lo"] == line.asymptote.lo
-    assert [row_of(open_ended).lone(key, str) for key in ("B", "C_mid")] == ["", ""]
+    assert [row_of(open_ended).lone(key, str).text for key in ("B", "C_mid")] == ["", ""]
     assert line.to_json()["A"] == pytest.approx(0.54, abs=0.01)
-    assert row_of(decided).lone("B", "{:.2f}".format) == f"{line.B:.2f}"
+    assert row_of(decided).lone("B", "{:.2f}".format).text == f"{line.B:.2f}"
 
 
 @pytest.mark.parametrize(("said", "cell"), [("ceiling up", "up"), ("no difference seen", "equal")])

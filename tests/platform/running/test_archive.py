@@ -18,8 +18,8 @@ from ablations.home.declared import declarations, declare
 from ablations.home.home import Home
 from ablations.home.plan import PlannedRun
 from ablations.home.started_sweep import read_sweep
+from ablations.imports.from_archive import import_sweep
 from ablations.running.archive import export_sweep
-from ablations.running.unpack import import_sweep
 from scalerl.recipe import ResolvedRecipe
 from scalerl.run.warm_start import start_key
 from scalerl.tasks import all_tasks
@@ -53,7 +53,7 @@ def exported(tmp_path):
     sweep = make_home(tmp_path / "here", seeds=(0, 1))
     for run in sweep.plan.runs:
         (sweep.run(run.id).path / "readings").mkdir()
-        (sweep.run(run.id).path / "readings" / "kept.npz").write_bytes(b"x")
+        (sweep.run(run.id).path / "readings" / "kept.msgpack").write_bytes(b"x")
         sweep.run(run.id).checkpoint.mkdir()
         for name in ("manifest.json", "state-0.json"):
             (sweep.run(run.id).checkpoint / name).write_text("{}")

@@ -14,7 +14,7 @@ from ablations.findings.results import open_sweep
 from ablations.home.home import Home
 from ablations.home.labels import StudySize
 from ablations.home.plan import Plan
-from ablations.report.words.comparison import answers
+from ablations.report.documents.comparison_words import answers
 from ablations.running.make_plan import make_plan
 from ablations.running.shortening import sized, what_is_lost
 from scalerl.run.status import RunStatus

@@ -2,10 +2,8 @@
 
 import json
 import math
-import sqlite3
 from collections import Counter
 from collections.abc import Generator
-from contextlib import closing
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -97,6 +95,8 @@ class Bench:
     path: Path
     jobs: int = 1
     failing_above: float = math.inf
+    sampling: OptunaStudy | None = None
+    """That of the last process."""
 
     @property
     def home(self) -> Home:
@@ -123,12 +123,13 @@ class Bench:
         prepare_search(state)
         prepare(state.study, state.sweep, self.path / "test.yaml")
         maximised = [is_maximised(one) for one in state.search.objective]
+        self.sampling = OptunaStudy(state.search, state.space, maximised)
         loop = TrialLoop(
             state=state,
             jobs=self.jobs,
             console=Console(quiet=True),
             pool=Pool(self.home, Cancellation(self.folder / "cancelled"), self.failing_above),
-            optuna=OptunaStudy(self.folder / "optuna.db", state.search, state.space, maximised),
+            optuna=self.sampling,
         )
         loop.start()
         return loop
@@ -147,7 +148,8 @@ class Bench:
         return record
 
     def optuna_trials(self) -> list[optuna.trial.FrozenTrial]:
-        return optuna.load_study(study_name="search", storage=f"sqlite:///{self.folder / 'optuna.db'}").trials
+        assert self.sampling is not None
+        return self.sampling._study.trials
 
 
 @pytest.fixture
@@ -247,28 +249,21 @@ def test_a_search_killed_at_any_moment_ends_as_if_it_had_not_been(moment, bench,
     assert bench.record() == undisturbed
 
 
-DAMAGE = {
-    "lost": lambda database: database.unlink(),
-    "a table is gone": lambda database: execute(database, "DROP TABLE trial_values"),
-    "a range is unreadable": lambda database: execute(database, "UPDATE trial_params SET distribution_json = '{'"),
-}
-
-
-def execute(database: Path, statement: str) -> None:
-    with closing(sqlite3.connect(database)) as connection, connection:
-        connection.execute(statement)
-
-
-@pytest.mark.parametrize("damage", DAMAGE)
-def test_a_lost_or_broken_database_is_made_again_from_the_record(bench, damage):
-    bench.write(RATE, "  trials: 2\n")
-    before = bench.run()[0].record.trials
-    DAMAGE[damage](bench.folder / "optuna.db")
-    bench.write(RATE, "  trials: 4\n")
+@pytest.mark.parametrize("sampler", ["tpe", "cmaes"])
+def test_a_longer_search_begins_with_what_is_recorded(bench, sampler):
+    """CMA-ES too, whose proposals then lie near the best of them, and not around the middle of the space."""
+    space = f"{RATE}    optimiser.weight_decay: {{low: 0.0, high: 0.1}}\n"
+    bench.write(space, "  trials: 10\n  sampler: random\n")
+    before = bench.run()[0].record
+    bench.write(space, f"  trials: 14\n  sampler: {sampler}\n")
     state, trained = bench.run()
-    assert state.record.trials[:2] == before
-    assert len(trained) == 2
-    assert_nothing_was_evaluated_twice(bench, 4)
+    assert state.record.trials[:10] == before.trials
+    assert len(trained) == 4
+    assert_nothing_was_evaluated_twice(bench, 14)
+    if sampler == "cmaes":
+        found = np.log(np.array(rates(state.record)[10:], dtype=float))
+        (best,) = before.best
+        assert abs(np.mean(found) - math.log(float(best.params["optimiser.learning_rate"]))) < 0.3
 
 
 @pytest.mark.parametrize("sampler", ["tpe", "grid"])

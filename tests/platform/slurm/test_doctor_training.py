@@ -5,13 +5,12 @@ import pytest
 from ablations.home.home import Home
 from ablations.slurm import doctor
 from ablations.slurm.doctor import DoctorQuestion, examine
-from ablations.slurm.doctor.training import check_training_here, engine_settings, training_finding
-from ablations.study.resolve import load_resolved
+from ablations.slurm.doctor.training import check_training_here, resolved_recipe, training_finding
 from scalerl.checks.finding import Finding
 
-RECIPE = load_resolved("scalerl", "doctor", engine_settings({"vllm", "deepspeed"}))
+RECIPE = resolved_recipe({"vllm", "deepspeed"})
 WENT_WELL = {
-    "host": "n1", "state": "done", "message": "", "warnings": [], "seconds": 64.2, "steps": 31,
+    "state": "done", "message": "", "warnings": [], "seconds": 64.2, "steps": 31,
     "pass_rates": [0.31, 0.42], "mismatch": 2.8e-7, "log": [],
 }  # fmt: skip
 
@@ -34,6 +33,7 @@ def test_a_run_that_reached_its_budget_says_what_worked_together():
         ),
         ({"state": "", "message": "", "steps": 0, "pass_rates": []}, "is not begun: "),
         ({"steps": 0, "mismatch": None}, "ended without an optimiser step"),
+        ({"problem": "the run's process ended with exit code 1", "log": ["a"]}, "ended with exit code 1"),
         ({"warnings": ["generator 1 died (signal 9)"]}, "generator 1 died (signal 9)"),
     ],
 )
@@ -45,7 +45,7 @@ def test_a_run_that_did_not_is_an_error_with_the_end_of_its_log_and_one_with_war
 
 
 def test_an_engine_that_is_missing_is_replaced_by_what_is_built_in():
-    recipe = load_resolved("scalerl", "doctor", engine_settings(set()))
+    recipe = resolved_recipe(set())
     assert (recipe.generator.type, recipe.learner.type, recipe.learner.ranks) == ("torch", "fsdp", 2)
 
 
@@ -57,13 +57,13 @@ def test_it_trains_here_without_a_job_whether_slurm_answers_or_not(tmp_path, mon
 
     monkeypatch.setattr(doctor.commands, "missing", lambda: missing)
     monkeypatch.setattr(doctor, "check_controller", lambda is_asked_for: finding("controller", controller))
-    monkeypatch.setattr(doctor, "check_here", lambda home, uri: [])
+    monkeypatch.setattr(doctor, "look_at_machine", lambda: {"engines": {}})
+    monkeypatch.setattr(doctor, "check_here", lambda home, uri, here: [])
     monkeypatch.setattr(doctor, "check_training_here", lambda installed, say: finding("training", "ok"))
-    for name in ("probed_partitions", "check_partitions", "check_preemption", "check_job_rules"):
+    for name in ("probed_partitions", "check_configuration"):
         monkeypatch.setattr(doctor, name, lambda *given: ())
-    monkeypatch.setattr(doctor, "check_accounting", lambda: finding("accounting", "ok"))
-    question = DoctorQuestion(home=Home(tmp_path), tracking_uri="", with_job=False, trains=True)
-    assert [found.check for found in examine(question, print)].count("training") == 1
+    question = DoctorQuestion(home=Home(tmp_path), tracking_uri="", say=print, with_job=False, trains=True)
+    assert [found.check for found in examine(question)].count("training") == 1
 
 
 @pytest.mark.engines

@@ -60,7 +60,7 @@ EXPECTED = {
     ),
     "misspelt_axis.yaml": "8: leave_one_out.axes.losss: unknown axis 'losss'; did you mean 'loss'?",
     "name_is_a_number.yaml": "1: name: found 8; must be a string; put it in quotes if it looks like a number",
-    "nested_too_deeply.yaml": "1: nested too deeply; a dozen levels are plenty",
+    "nested_too_deeply.yaml": "4: variants: nested more than 50 deep; a dozen levels are plenty",
     "not_yaml.yaml": (
         "4: not YAML: while parsing a flow sequence (line 4): expected ',' or ']', but got '}'; check the "
         "indentation, brackets and quotes around this line"
@@ -148,7 +148,9 @@ EXPECTED = {
         "6: notify.url: must be an environment variable that holds the address, as $SLACK_WEBHOOK: the address is "
         "a secret"
     ),
-    "pairs_clash.yaml": "7: pairs.0: 'dapo' and 'capped' both set loss.type; pair variants of different settings",
+    "pairs_clash.yaml": (
+        "7: pairs.0: 'dapo' and 'capped' both set loss.type; pair variants that change different settings"
+    ),
     "pairs_number.yaml": "7: pairs: found 2, of 1 possible pair; write true for all of them",
     "pairs_unknown.yaml": "7: pairs.0: unknown variant 'smal'; did you mean 'small'?",
     "scales_family_heads.yaml": "3: scales.model_size.1: found 2, which turns 2 heads into 2.83; write 1 or 2.25",

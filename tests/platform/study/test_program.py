@@ -1,6 +1,7 @@
 """Studies of a program of the user's own: variants, identities, and what is refused before anything starts."""
 
 import json
+import math
 import subprocess
 from pathlib import Path
 
@@ -10,6 +11,7 @@ from own_programs import write_study
 from ablations.errors import FileError
 from ablations.study.expand import Study, expand
 from scalerl.recipe.command import CommandRecipe
+from scalerl.run.run_folder import RunFolder
 
 
 def study(folder: Path, *, sets: tuple[str, ...] = (), trainer: str = "", **keys: str) -> Study:
@@ -153,6 +155,45 @@ def test_an_override_that_would_replace_a_variable_of_the_environment_is_refused
         study(tmp_path, trainer=", overrides_as: variables")
 
 
+def test_numbers_that_are_not_finite_are_settings_of_their_own(tmp_path):
+    values = (".inf", "-.inf", ".nan", "null", '".inf"', "1e300")
+    file = write_study(
+        tmp_path, "", axes="", variants=f"{{{', '.join(f'v{i}: {{rate: {v}}}' for i, v in enumerate(values))}}}"
+    )
+    found = expand(file)
+    assert len(set(ids(found))) == 2 * (len(values) + 1)
+    rates = [one["rate"] for one in settings_of(found).values() if isinstance(one, dict)]
+    assert repr(rates) == repr([0.1, math.inf, -math.inf, math.nan, None, ".inf", 1e300])
+    for variant, run in zip(found.variants, found.runs[::2], strict=True):  # and stay so in recipe.json
+        RunFolder(tmp_path / run.id).create(variant.recipe, 0)
+        stored, _ = RunFolder(tmp_path / run.id).read_recipe()
+        assert isinstance(stored, CommandRecipe)
+        assert isinstance(variant.recipe, CommandRecipe)
+        assert repr(stored.settings) == repr(variant.recipe.settings)
+    with pytest.raises(FileError, match=r"the number 1e400 is too large; write \.inf if it is meant"):
+        expand(write_study(tmp_path, "", axes="{rate: [1e400]}"))
+
+
+@pytest.mark.parametrize(
+    ("form", "variants", "words"),
+    [
+        ("variables", "{a: {+a.b: 1, +a_b: 2}}", "a.b and +a_b are both passed as A_B; rename a key"),
+        ("flags_with_underscores", "{a: {+a.b: 1, +a_b: 2}}", "a.b and +a_b are both passed as --a_b; rename a key"),
+        ("flags", '{a: {rate: "a\\0b"}}', "has a character that no program can be given; remove it"),
+        ("hydra", '{a: {optimiser.betas: [{"1": 2}]}}', "Hydra cannot read '1' as the key of a mapping; rename it"),
+    ],
+)
+def test_overrides_that_cannot_be_told_apart_or_passed_are_refused(tmp_path, form, variants, words):
+    file = write_study(tmp_path, "", axes="", variants=variants, trainer=f", overrides_as: {form}")
+    file.write_text(file.read_text().replace("train.py],", 'train.py, "{overrides}"],', 1))
+    with pytest.raises(FileError) as error:
+        expand(file)
+    assert words in str(error.value)
+    file.write_text(file.read_text().replace('"{overrides}"', '"{config}"'))
+    if form != "variables":
+        assert len(expand(file).runs) == 4  # the program reads the file
+
+
 @pytest.mark.parametrize(
     ("log", "words"),
     [
@@ -168,3 +209,11 @@ def test_a_log_of_the_programs_own_is_checked_when_the_file_is_read(tmp_path, lo
         study(tmp_path, trainer=f", log: {log}")
     assert words in str(caught.value)
     assert "own.yaml:2" in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    "hidden", ["{db.password: ['***', a]}", "{db.url: ['http://***@host/x', a]}", "{rate: {other: {db.key: '***'}}}"]
+)
+def test_the_copy_of_a_sweep_without_its_passwords_is_refused_at_them(tmp_path, hidden):
+    with pytest.raises(FileError, match=r"own.yaml:\d+: axes\..*\*\*\*.*: a home folder keeps no passwords"):
+        study(tmp_path, axes=hidden)

@@ -6,6 +6,8 @@ import pytest
 from fixtures_home import BUDGET, R_0, TRUTH, make_home
 from places import REPOSITORY
 
+from ablations.answers.compare import compare
+from ablations.answers.footing import Footing
 from ablations.findings.results import read_results
 from ablations.search.objective import pareto_front, told, value
 from ablations.study.expand import Study, expand
@@ -84,10 +86,19 @@ def fits(tmp_path_factory):
 
 def test_the_ceiling_is_its_lower_end_or_its_mean_if_it_has_an_upper_end(fits):
     whole, short = fits
-    assert value(Asymptote(of="lower"), [whole], BUDGET) == whole.eq1_lo < A
+    assert value(Asymptote(of="lower"), [whole], BUDGET) == whole.ceiling.lo < A
     assert value(Asymptote(of="mean"), [whole], BUDGET) == pytest.approx(A, abs=0.01)
-    assert float(short.draws.A.mean()) > short.eq1_lo + 0.05  # the prior's, and of no use in a comparison
-    assert value(Asymptote(of="mean"), [short], BUDGET) == short.eq1_lo
+    assert float(short.draws.A.mean()) > short.ceiling.lo + 0.05  # the prior's, and of no use in a comparison
+    assert value(Asymptote(of="mean"), [short], BUDGET) == short.ceiling.lo
+
+
+@pytest.mark.parametrize("place", [0, 1])
+def test_the_ceiling_of_one_seed_is_the_one_that_the_comparison_shows(fits, place):
+    some = [fits[place]]
+    (line,) = compare({"trial-000": some}, {"trial-000": 1.0}, "trial-000", footing=Footing(compute=1.0)).variants
+    assert value(Asymptote(of="lower"), some, BUDGET) == line.asymptote.lo
+    mean = line.asymptote.lo if line.asymptote.A is None else line.asymptote.A
+    assert value(Asymptote(of="mean"), some, BUDGET) == mean
 
 
 def test_the_score_at_a_budget_and_the_compute_to_a_score_are_those_of_the_curve(fits):
@@ -103,7 +114,7 @@ def test_the_score_at_a_budget_and_the_compute_to_a_score_are_those_of_the_curve
 
 def test_seeds_count_by_their_mean(fits):
     whole, short = fits
-    assert value(Asymptote(), [whole, short], BUDGET) == pytest.approx((whole.eq1_lo + short.eq1_lo) / 2)
+    assert value(Asymptote(), [whole, short], BUDGET) == pytest.approx((whole.ceiling.lo + short.ceiling.lo) / 2)
     one, other = (value(ComputeToReach(score=0.4), [fit], BUDGET) for fit in fits)
     assert value(ComputeToReach(score=0.4), [whole, short], BUDGET) == pytest.approx(math.sqrt(one * other))
 

@@ -7,19 +7,19 @@ import sys
 
 from fixtures_home import make_home, write_state
 
-from ablations.tracking.ledger import default_tracking_uri, read_ledger
 from ablations.tracking.push_missing import push_sweep
+from ablations.tracking.sync_note import default_tracking_uri, is_current
 
 PUSH = """
 import os, signal, sys
 from pathlib import Path
 from ablations.home.home import Home
 from ablations.home.started_sweep import read_sweep
-from ablations.tracking import push_missing
+from ablations.tracking import mlflow_experiment, push_missing
 from sqlalchemy import event
 from sqlalchemy.engine import Engine
 
-push_missing.MAX_BATCH_METRICS = 150
+mlflow_experiment.MAX_BATCH_POINTS = 150
 left = [4]
 
 def strike():
@@ -28,7 +28,7 @@ def strike():
         os.kill(os.getpid(), signal.SIGKILL)
 
 def seen(connection, cursor, statement, *rest):
-    if statement.startswith("INSERT INTO metrics"):
+    if statement.startswith("INSERT OR IGNORE INTO metrics"):
         strike()
 
 event.listen(Engine, "after_cursor_execute", seen)
@@ -47,7 +47,7 @@ def test_a_push_that_is_killed_in_a_transaction_leaves_no_row_twice_and_none_out
         write_state(home, run.id, "running")  # so that nothing is fitted here
     report = push_sweep(sweep)
     assert (report.rows_left, report.reason) == (0, "")
-    assert read_ledger(sweep).is_current(sweep, None)
+    assert is_current(sweep, None)
 
     client = MlflowClient(default_tracking_uri(home))
     experiment = client.get_experiment_by_name("loo")

@@ -21,10 +21,10 @@ from fixtures_home import make_home
 from reaper import start_reaper
 from waiting import wait_until
 
-from ablations.tracking.ledger import read_ledger
 from ablations.tracking.push_missing import push_sweep
+from ablations.tracking.sync_note import default_tracking_uri, read_note
 
-COLUMN_NAMES = ["changes", "level", "verdict_level", "A_lo", "verdict_ceiling", "compute_ratio"]
+COLUMN_NAMES = ["changes", "level", "level_verdict", "A_lo", "ceiling_verdict", "compute_ratio"]
 """Headings of the first columns; the others are beyond the right edge, and MLflow draws them when they are seen."""
 DOC = (
     'Which <b>loss</b> **wins**? ![x](http://elsewhere.invalid/x.png) <img src="http://elsewhere.invalid/y.png" '
@@ -62,7 +62,7 @@ def pages(tmp_path_factory, empty_store) -> Iterator[Pages]:
     report = push_sweep(sweep.reread())
     assert (report.rows_left, report.reason) == (0, "")
     with serving(home) as (server, said):
-        ledger = read_ledger(sweep)
+        experiment = read_note(sweep.home, "loo").experiment_id
         elsewhere: list[str] = []
         with (
             sync_playwright() as playwright,
@@ -73,12 +73,19 @@ def pages(tmp_path_factory, empty_store) -> Iterator[Pages]:
             page.on("request", lambda request: note_elsewhere(request.url, server, elsewhere))
             yield Pages(
                 page=page,
-                experiment=f"{server}/#/experiments/{ledger.experiment_id}",
+                experiment=f"{server}/#/experiments/{experiment}",
                 runs=said.read_text().splitlines()[0].split()[-1],
-                ids={name: variant.mlflow_id for name, variant in ledger.variants.items()},
+                ids=ids_of_variants(default_tracking_uri(sweep.home), experiment),
                 elsewhere=elsewhere,
                 said=said,
             )
+
+
+def ids_of_variants(uri: str, experiment: str) -> dict[str, str]:
+    from mlflow import MlflowClient
+
+    runs = MlflowClient(uri).search_runs([experiment], "tags.kind = 'variant'")
+    return {run.data.tags["variant"]: run.info.run_id for run in runs}
 
 
 def note_elsewhere(url: str, own: str, elsewhere: list[str]) -> None:
@@ -134,11 +141,11 @@ def test_the_variants_of_a_sweep_are_listed_and_its_doc_stays_text(pages):
 
 def test_a_variant_has_tags_that_say_what_it_is_and_what_was_found(pages):
     pages.open(f"runs/{pages.ids['loo-loss']}")
-    pages.page.get_by_text("verdict_ceiling").first.wait_for()
+    pages.page.get_by_text("ceiling_verdict").first.wait_for()
     shown = re.sub(r"\s*:\s*", ": ", pages.page.locator("body").inner_text())
     for tag in ("variant: loo-loss", "axis: loss", "changes: loss.type = dapo", "reference: scalerl"):
         assert tag in shown
-    assert "verdict_ceiling: one seed: provisional" in shown
+    assert "ceiling_verdict: one seed: provisional" in shown
     assert "loss.type" in shown
 
 

@@ -16,8 +16,8 @@ from ablations.findings.results import Results, read_results
 from ablations.home.home import Home
 from ablations.home.plan import PlannedRun, PlannedVariant
 from ablations.home.started_sweep import StartedSweep
-from ablations.report.columns import ALL_NUMBERS, columns, rows_of
-from ablations.report.csv_files import csv_files
+from ablations.report.documents.comparison_tables import numbers_table
+from ablations.report.writers.csv_files import csv_files
 from ablations.tracking.sortable import numbers_of_run, numbers_of_variant, verdicts_of_variant
 
 CURVES = {
@@ -103,9 +103,10 @@ def test_every_output_has_the_same_asymptote_or_none(results):
 
 
 def test_the_terminal_shows_the_same_or_the_lower_end(results):
-    shown = columns(results, ALL_NUMBERS)
-    place = [column.key for column in shown].index("A")
-    for variant, cells in zip(results.variants, rows_of(results, shown), strict=True):
+    table = numbers_table(results)
+    place = [column.heading for column in table.columns].index("A [95 %]")
+    rows = [[cell.text for cell in row] for row in table.rows]
+    for variant, cells in zip(results.variants, rows, strict=True):
         line, found = results.compared(variant.name), CELL.fullmatch(cells[place])
         assert line is not None
         assert found is not None

@@ -1,9 +1,12 @@
 """MLflow gets every row once, whatever becomes of the synchroniser, its notes or the server."""
 
+import contextlib
 import dataclasses
+import hashlib
 import json
 import math
 import shutil
+import sqlite3
 import threading
 from contextlib import contextmanager
 from http.server import BaseHTTPRequestHandler, HTTPServer
@@ -15,9 +18,13 @@ from places import ODD_NAMES
 
 from ablations.home.home import Home
 from ablations.home.started_sweep import StartedSweep, read_sweep
+from ablations.tracking import mlflow_experiment, sync_note
 from ablations.tracking import push_missing as tracking
-from ablations.tracking.ledger import default_tracking_uri, read_ledger
+from ablations.tracking.mlflow_metrics import MetricPoint
 from ablations.tracking.push_missing import SyncReport, push_sweep
+from ablations.tracking.sqlite_points import SqlitePoints
+from ablations.tracking.sync_note import default_tracking_uri, read_note
+from scalerl.run.sealed_json import seal
 
 NUM_ROWS = 41 + 80
 """Of one finished run: an evaluation every 50 of 2000 GPU-hours and at 0, a step every 25."""
@@ -55,9 +62,8 @@ def sync(sweep: StartedSweep, uri: str | None = None) -> SyncReport:
 
 
 def is_current(home: Home, uri: str | None = None) -> bool:
-    """What the ledger says of a server that has all of the sweep, by default of the home folder's store."""
-    sweep = read_sweep(home, "loo")
-    return read_ledger(sweep).is_current(sweep, uri)
+    """What the note says of a server that has all of the sweep, by default of the home folder's store."""
+    return sync_note.is_current(read_sweep(home, "loo"), uri)
 
 
 def change_plan(home: Home, **changes) -> None:
@@ -136,7 +142,7 @@ def test_a_finished_variant_has_its_fit_verdict_and_figure_and_is_pushed_once(do
     assert parent.data.metrics["A"] == pytest.approx(TRUTH["loo-loss"][0], abs=0.01)
     assert parent.data.metrics["A_lo"] < TRUTH["loo-loss"][0] < parent.data.metrics["A_hi"]
     assert parent.data.metrics["cost_gpu_hours"] == BUDGET
-    assert parent.data.tags["verdict"] == "resolved; one seed: provisional"
+    assert parent.data.tags["verdicts"] == "resolved; one seed: provisional"
     assert (parent.info.status, parent.info.end_time) == ("FINISHED", 1000 * HEARTBEAT)
     assert files_of(home, parent) == {"curve.png", "differences.png", "recipe.json"}
     assert files_of(home, runs_of(home)["scalerl"]) == files_of(home, parent) | {"report.html"}
@@ -177,7 +183,7 @@ def test_a_variant_is_compared_only_when_the_reference_has_ended_too(finished):
     write_state(home, planned_run("scalerl", 0).id, "done")
     assert not is_current(home)
     sync(finished)
-    assert runs_of(home)["loo-loss"].data.metrics["delta_A"] == pytest.approx(0.54 - 0.61, abs=0.015)
+    assert runs_of(home)["loo-loss"].data.metrics["ceiling_difference"] == pytest.approx(0.54 - 0.61, abs=0.015)
 
 
 def test_a_run_that_grows_is_pushed_from_where_it_was(tmp_path, empty_store):
@@ -201,10 +207,11 @@ def killed(request, monkeypatch):
     from mlflow import MlflowClient
 
     place, calls = request.param, []
-    name, count = {"after a run was made": ("create_run", 4), "after a file": ("log_artifact", 1)}.get(
-        place, ("log_batch", 6)
-    )
-    original = getattr(MlflowClient, name)
+    of, name, count = {
+        "after a run was made": (MlflowClient, "create_run", 4),
+        "after a file": (MlflowClient, "log_artifact", 1),
+    }.get(place, (SqlitePoints, "log", 6))
+    original = getattr(of, name)
 
     def strike(number):
         calls.append(place)
@@ -222,7 +229,7 @@ def killed(request, monkeypatch):
     @contextmanager
     def killed():
         with monkeypatch.context() as patch:
-            patch.setattr(MlflowClient, name, striking)
+            patch.setattr(of, name, striking)
             with pytest.raises(KeyboardInterrupt):
                 yield
 
@@ -230,7 +237,7 @@ def killed(request, monkeypatch):
 
 
 def test_a_push_that_is_killed_at_any_point_loses_and_doubles_nothing(running, monkeypatch, killed):
-    monkeypatch.setattr(tracking, "MAX_BATCH_METRICS", 150)
+    monkeypatch.setattr(mlflow_experiment, "MAX_BATCH_POINTS", 150)
     with killed():
         sync(running)
     assert not is_current(running.home)
@@ -282,6 +289,12 @@ def test_another_server_gets_everything_and_the_way_back_doubles_nothing(finishe
         assert [step for step, _ in history_of(home, "A", uri)] == [1]
 
 
+def test_the_password_in_a_note_of_an_earlier_version_is_hidden(running):
+    (running.folder / "sync.json").write_text(json.dumps({"tracking_uri": "https://ada:pineapple@mlflow:5000"}))
+    assert "pineapple" not in read_note(running.home, "loo").tracking_uri
+    assert read_note(running.home, "loo").tracking_uri.endswith("@mlflow:5000")
+
+
 def test_two_synchronisers_never_push_the_same_sweep(running):
     sync(running)
     with FileLock(running.folder / "sync.lock"):
@@ -314,7 +327,8 @@ def test_another_budget_is_fitted_again_once_the_runs_have_reached_it(finished):
     sweep, home, plan = finished, finished.home, finished.plan
     sync(sweep)
     change_plan(home, budget_gpu_hours=2 * BUDGET)
-    assert is_current(home)  # the runs have yet to go on
+    sync(sweep)  # the runs have yet to go on
+    assert [step for step, _ in history_of(home, "A")] == [1]
     for variant in plan.variants:
         write_state(home, variant.runs[0].id, "done", compute=2 * BUDGET)
     assert not is_current(home)
@@ -322,14 +336,19 @@ def test_another_budget_is_fitted_again_once_the_runs_have_reached_it(finished):
     assert [step for step, _ in history_of(home, "A")] == [1, 2]
 
 
-@pytest.mark.parametrize("call", ["log_artifact", "set_terminated"])
-def test_a_fit_is_not_doubled_when_the_push_was_killed_after_its_numbers(finished, monkeypatch, call):
+@pytest.mark.parametrize("call", ["log_artifact", "set_terminated", "log_batch"])
+def test_a_fit_is_not_doubled_when_the_push_was_killed_at_it(finished, monkeypatch, call):
+    """At its picture or its state, or when the numbers of its seed were sent."""
     from mlflow import MlflowClient
 
-    def killed(self, run_id, *rest):
-        if client_of(home).get_run(run_id).data.tags.get("verdict"):
+    def killed(self, run_id, *rest, **more):
+        made = original(self, run_id, *rest, **more)
+        run = client_of(home).get_run(run_id)
+        if run.data.tags["kind"] == "seed" and call == "log_batch" and "verdicts" in run.data.tags:
             raise KeyboardInterrupt
-        return original(self, run_id, *rest)
+        if run.data.tags["kind"] == "variant" and call != "log_batch" and not str(rest[0]).endswith("recipe.json"):
+            raise KeyboardInterrupt
+        return made
 
     sweep, home = finished, finished.home
     original = getattr(MlflowClient, call)
@@ -338,10 +357,12 @@ def test_a_fit_is_not_doubled_when_the_push_was_killed_after_its_numbers(finishe
         with pytest.raises(KeyboardInterrupt):
             sync(sweep)
     assert not is_current(home)
+    assert "verdicts" not in runs_of(home)["scalerl"].data.tags  # which come last
     sync(sweep)
     assert is_current(home)
     assert "curve.png" in files_of(home, runs_of(home)["scalerl"])
-    assert runs_of(home)["scalerl"].data.metrics["system/fits"] == 1
+    assert [step for step, _ in history_of(home, "A")] == [1]
+    assert {run.info.status for run in runs_of(home).values()} == {"FINISHED"}
 
 
 def test_a_corrupt_line_is_reported_and_the_other_runs_are_pushed(running):
@@ -389,6 +410,60 @@ def test_a_home_folder_may_have_a_name_that_means_something_in_a_url(tmp_path, e
     assert sync(sweep) == SyncReport(
         tracking_uri=default_tracking_uri(sweep.home), rows_pushed=3 * NUM_ROWS, rows_left=0
     )
-    known = read_ledger(sweep).variants["scalerl"]
+    known = read_note(sweep.home, "loo").runs[planned_run("scalerl", 0).id]
     assert list((odd / "mlartifacts").rglob(f"{known.mlflow_id}/artifacts/recipe.json"))
     assert list(tmp_path.iterdir()) == [odd]
+
+
+def test_numbers_written_into_the_tables_are_those_that_the_client_writes(running):
+    """NaN, infinities, repeated numbers and ones that come late included."""
+    sync(running)
+    client, uri = client_of(running.home), default_tracking_uri(running.home)
+    experiment = client.get_experiment_by_name("loo").experiment_id
+    numbers = [
+        *(MetricPoint("a/b", value, 5, step) for step, value in enumerate((0.1, math.nan, math.inf, -math.inf, 3))),
+        *(
+            MetricPoint("a/b", 0.1, 5, 0),
+            MetricPoint("a/c", 7.0, 9, 1),
+            MetricPoint("a/c", 8.0, 4, 1),
+            MetricPoint("a/c", 1.0, 1, 0),
+        ),
+    ]
+    ours, theirs = (client.create_run(experiment).info.run_id for _ in range(2))
+    from mlflow.entities import Metric
+
+    points = SqlitePoints.of(uri)
+    assert points is not None
+    for batch in (numbers[:4], numbers):
+        assert points.log(ours, batch)
+        client.log_batch(theirs, [Metric(one.name, one.value, one.timestamp_ms, one.step) for one in batch])
+    with contextlib.closing(sqlite3.connect(running.home.path / "mlflow.db")) as store:
+        for table in ("metrics", "latest_metrics"):
+            query = f"SELECT key, value, timestamp, step, is_nan FROM {table} WHERE run_uuid = ? ORDER BY 1, 2, 3, 4, 5"
+            assert store.execute(query, (ours,)).fetchall() == store.execute(query, (theirs,)).fetchall() != []
+        client.delete_run(ours)
+        assert not points.log(ours, numbers)
+        store.execute("ALTER TABLE metrics ADD COLUMN context VARCHAR")
+    assert SqlitePoints.of(uri) is None  # another version of MLflow: left to the client
+    assert SqlitePoints.of("http://mlflow:5000") is None
+
+
+def test_rows_of_an_edited_log_are_not_pushed_and_the_reason_is_said(tmp_path, empty_store):
+    home = make_home(tmp_path / "home").home
+    shutil.copy(empty_store, home.path / "mlflow.db")
+    sweep = read_sweep(home, "loo")
+    run = sweep.plan.variants[0].runs[0]
+    folder = home.run(run.id)
+    content = folder.metrics.read_bytes()
+    mark = {"bytes": len(content), "sha256": hashlib.sha256(content).hexdigest()}
+    folder.checkpoint.mkdir()
+    (folder.checkpoint / "manifest.json").write_bytes(seal({"form": 5, "log": mark, "parts": {}}))
+    folder.metrics.write_bytes(content.replace(b"0.", b"1.", 1))
+    report = push_sweep(sweep)
+    assert f"{folder.metrics} has changed since it was written" in report.reason
+    assert "its rows are not pushed" in report.reason
+    assert report.rows_left == content.count(b"\n")
+    assert report.rows_pushed > 0  # of the other runs
+
+    folder.metrics.write_bytes(content)  # restored
+    assert push_sweep(sweep).rows_left == 0

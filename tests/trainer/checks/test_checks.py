@@ -125,6 +125,7 @@ def test_recipes_that_a_check_cannot_tell_apart_are_examined_once(tmp_path):
     assert [text for text in said if text] == [
         "judging 100 written answers of math",
         "judging 100 right answers of math in other forms",
+        "answering 100 prompts of math without reading them",
     ]
     assert [one.variants for one in found if one.part == "data"] == [("one", "other", "longer")]
     lengths = [one.variants for one in found if one.part == "lengths" and one.check == "math"]

@@ -39,7 +39,9 @@ BROKEN = {
     "averages over the mask": (
         "loss = loss * given.logprobs_BT.detach().mean()", 5, "its loss_BT depends on values where mask_BT is False",
     ),
-    "another device": ("loss = loss * torch.ones(given.mask_BT.shape)", 7, "mixes tensors of its own device"),
+    "another device": (
+        *("loss = loss * torch.ones(given.mask_BT.shape)", 7, "mixes its inputs with tensors on another device"),
+    ),
     "names a device": ("loss = loss * torch.ones(given.mask_BT.shape, device='cpu')", 7, "names the device 'cpu'"),
     "random": ("loss = loss * torch.rand_like(loss)", 5, "returns something else when it is called again"),
     "slow": ("import time; time.sleep(0.1)", 5, "ms for 64 x 128 numbers, but cispo"),

@@ -194,10 +194,13 @@ class Deaf:
 @pytest.mark.parametrize(
     ("gold", "forms"),
     [
-        ("27", ["\\boxed{27}", "The answer is 27.", "So we have it.\n\n27"]),
-        ("The answer is: 27", ["\\boxed{27}", "The answer is 27.", "So we have it.\n\n27"]),
-        ("<answer>84</answer>", ["\\boxed{84}", "The answer is 84.", "So we have it.\n\n84"]),
-        ("-12,345", ["\\boxed{-12345}", "The answer is -12345.", "So we have it.\n\n-12345", "\\boxed{-12,345}"]),
+        ("27", ["\\boxed{27}", "The answer is 27.", "So we have it.\n\nAnswer: 27"]),
+        ("The answer is: 27", ["\\boxed{27}", "The answer is 27.", "So we have it.\n\nAnswer: 27"]),
+        ("<answer>84</answer>", ["\\boxed{84}", "The answer is 84.", "So we have it.\n\nAnswer: 84"]),
+        (
+            "-12,345",
+            ["\\boxed{-12345}", "The answer is -12345.", "So we have it.\n\nAnswer: -12345", "\\boxed{-12,345}"],
+        ),
         ("3 tenths", ["The answer is 3 tenths."]),
         (r"\frac{1}{2}", [r"The answer is $\frac{1}{2}$."]),
     ],

@@ -8,7 +8,7 @@ from trainer.tiny import tiny_recipe
 from scalerl.checks.programs import check_tests
 from scalerl.checks.subject import Subject
 from scalerl.tasks.proof import wrong_programs
-from scalerl.verifiers.code_tests import CallTest, StdioTest
+from scalerl.verifiers.programs.code_tests import CallTest, StdioTest
 
 SOUND = {"question": "is n odd", "tests": ["assert f(3) == True", "assert f(4) == False"]}
 ROWS = [

@@ -10,6 +10,7 @@ import torch
 from scipy.stats import chisquare
 from trainer.tiny import fixed_policy, make_prompt, random_policy, tiny_recipe
 
+from scalerl.errors import Diverged
 from scalerl.generator.make import draw_cuts
 from scalerl.generator.random_numbers import draw_seeds
 from scalerl.generator.request import NEVER, Request
@@ -214,3 +215,14 @@ def test_a_generator_goes_on_bit_for_bit_where_its_state_was_taken(stop):
             assert a.rollout.truncated == b.rollout.truncated
             for name in ("tokens", "logprobs", "versions", "forced"):
                 np.testing.assert_array_equal(getattr(a.rollout, name), getattr(b.rollout, name))
+
+
+@pytest.mark.parametrize("value", [float("nan"), float("inf")])
+def test_weights_that_are_no_numbers_end_as_diverged(value):
+    policy = random_policy(RECIPE, 0)
+    with torch.no_grad():
+        policy.head[7] = value
+    generator = make_generator(policy)
+    generator.submit(many_requests(3))
+    with pytest.raises(Diverged, match=r"probabilities are not numbers .*; use a smaller optimiser.learning_rate"):
+        generator.step()

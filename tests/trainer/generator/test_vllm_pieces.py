@@ -11,7 +11,7 @@ from trainer.generator_cases import LIMITS, PHRASE, SLOTS, requests_of, with_eng
 from scalerl.generator.interruption_phrase import tokens_with_phrase
 from scalerl.generator.vllm_async import pieces_by_weights
 from scalerl.generator.vllm_engine import Piece, PreemptionCount
-from scalerl.generator.vllm_log import LOGGING
+from scalerl.generator.vllm_import import LOGGING
 
 
 def delta(*tokens):

@@ -7,10 +7,10 @@ import torch
 from trainer.learner_cases import assert_same_gradients, gradients, random_groups
 from trainer.tiny import make_group, random_policy, tiny_recipe
 
+from scalerl.errors import Diverged
 from scalerl.learner import batch_loss
 from scalerl.learner.batch import make_batch
 from scalerl.learner.batch_loss import rows_with_gradient
-from scalerl.learner.learner import Diverged
 from scalerl.learner.torch_learner import MAX_BAD_STEPS, TorchLearner
 from scalerl.model.packing import padded_micro_batches
 

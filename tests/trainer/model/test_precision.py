@@ -11,9 +11,9 @@ from trainer.generator.test_torch_generator import forward_logprobs, many_reques
 from trainer.learner_cases import gradients, random_groups
 from trainer.tiny import random_policy, tiny_recipe
 
+from scalerl.errors import Diverged
 from scalerl.generator.torch_generator import TorchGenerator
 from scalerl.learner.batch import make_batch
-from scalerl.learner.learner import Diverged
 from scalerl.learner.loss_scale import GOOD_STEPS, INITIAL_SCALE, LossScale
 from scalerl.learner.torch_learner import MAX_BAD_STEPS, TorchLearner
 from scalerl.model.build import new_policy

@@ -357,6 +357,22 @@ def test_a_generator_that_hangs_is_ended_and_started_again(monkeypatch):
         assert_no_group_is_lost_or_used_twice(cluster, steps, cluster.drawn)
 
 
+def test_the_wait_for_a_stopped_generator_is_no_compute(monkeypatch):
+    monkeypatch.setattr(fleet, "LIFELESS_LIMIT_S", fleet.MISSING_S + 1.0)
+    with running(schedule_recipe("pipeline", 8)) as cluster:
+        steps = take_steps(cluster, 2)
+        before = cluster.compute_gpu_hours
+        os.kill(cluster.fleet.process_ids[0], signal.SIGSTOP)
+        while len(cluster.news) < 2:
+            steps += take_steps(cluster, 1)
+        assert cluster.news[0].startswith("generator 0 was killed: silent for ")
+        assert cluster.news[1].endswith(" s for its generators, dead or silent, which is not counted as compute")
+        assert 3600 / 2 * (cluster.compute_gpu_hours - before) < fleet.MISSING_S  # seconds of both devices
+        spent = {role: sum(seconds.values()) for role, seconds in cluster.device_seconds().items()}
+        assert sum(spent.values()) == pytest.approx(3600 * cluster.compute_gpu_hours, rel=0.01)
+        assert_no_group_is_lost_or_used_twice(cluster, steps, cluster.drawn)
+
+
 BUDGET = 0.0015
 """Device-hours: 2.7 seconds of two processes, hundreds of steps."""
 

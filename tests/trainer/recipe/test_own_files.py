@@ -58,7 +58,9 @@ def test_a_module_that_is_nowhere_is_refused_with_the_folders_that_were_searched
 
 def test_a_name_of_pythons_own_modules_is_refused(tmp_path):
     write(tmp_path, random="")
-    with pytest.raises(ValueError, match="module 'random' has the name of a module of Python; rename the file"):
+    with pytest.raises(
+        ValueError, match="module 'random' shares its name with a standard-library module; rename the file"
+    ):
         find_source("random", [tmp_path])
 
 

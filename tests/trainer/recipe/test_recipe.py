@@ -102,7 +102,7 @@ def test_the_factors_of_attention_are_part_of_the_identity():
     assert len({recipe.identity(seed=0) for recipe in recipes}) == 3
     with pytest.raises(ValidationError, match="Extra inputs are not permitted"):
         ResolvedRecipe.model_validate({"cluster": {"attention": {"type": "free", "width_stands_for": 2}}})
-    with pytest.raises(ValidationError, match="greater than 0"):
+    with pytest.raises(ValidationError, match="greater than or equal"):
         ResolvedRecipe.model_validate({"cluster": {"attention": {"cache_stands_for": 0}}})
 
 

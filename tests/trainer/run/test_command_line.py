@@ -1,14 +1,27 @@
 """The command line of a program's run: placeholders, and overrides in each of their forms."""
 
+import argparse
+import json
+import math
 import sys
 from pathlib import Path
 from typing import Any
 
 import pytest
+import yaml
 from pydantic import ValidationError
 
+from ablations.errors import Place
+from ablations.files.source import parse_value
 from scalerl.recipe.command import CommandRecipe
-from scalerl.run.command_line import command_line, environment_of_run, hydra_text
+from scalerl.run.command_line import (
+    command_line,
+    config_text,
+    environment_of_run,
+    hydra_text,
+    override_arguments,
+    overrides_passed,
+)
 from scalerl.run.run_folder import RunFolder
 
 RUN = RunFolder(Path("/home/runs/1"))
@@ -83,6 +96,10 @@ def test_settings_are_the_configuration_with_the_overrides():
         ("a,b", "'a,b'"),
         ("", "''"),
         ("ends with \\", "'ends with \\\\'"),
+        *((text, f"'{text}'") for text in ("-5", ".5", "-.5", "-1_0", "-1e-5", "-nan", "-0", "+5", "1_000", "0x10")),
+        (float("inf"), "inf"),
+        ([float("-inf"), "-5"], "[-inf,'-5']"),
+        ([{"two words": "a:b"}], r"[{two\ words:'a:b'}]"),
         (1e-05, "1e-05"),
         ({"a": [False, "x y"]}, "{a:[false,'x y']}"),
     ],
@@ -90,6 +107,150 @@ def test_settings_are_the_configuration_with_the_overrides():
 def test_values_keep_their_type_in_hydras_grammar(value, text):
     """Expected by the escaping rules of Hydra's documentation, "Quoted values" of its override grammar."""
     assert hydra_text(value) == text
+
+
+TEXTS = [
+    "-5",
+    ".5",
+    "5.",
+    "+5",
+    "-1_0",
+    "1_000",
+    "0x10",
+    "0o17",
+    "0b1",
+    "010",
+    "1e3",
+    "1e-3",
+    "-1e-5",
+    "1.e5",
+    "inf",
+    "-inf",
+    ".inf",
+    ".nan",
+    "-nan",
+    "null",
+    "~",
+    "none",
+    "true",
+    "no",
+    "on",
+    "off",
+    "y",
+    "2025-01-01",
+    "2025-01-01T10:00:00",
+    "12:30:45",
+    "a.b",
+    "a-b",
+    "--a",
+    "a=b",
+    "a,b",
+    "a:b",
+    "a@b",
+    "a%b",
+    "a|b",
+    "$x",
+    "${x}",
+    "[a]",
+    "[1,2]",
+    "{a:1}",
+    "(a)",
+    "sum(1)",
+    "it's",
+    '"q"',
+    "'q'",
+    "a\\b",
+    "\\",
+    "é",
+    "日本",
+    "🙂",
+    "#",
+    "a#b",
+    "?",
+    ":",
+    "=",
+    ",",
+    "-",
+    ".",
+    "..",
+    "1.2.3",
+    "1a",
+    "1__0",
+    "Infinity",
+    "e1",
+    "_",
+    "*a",
+    "&a",
+    "!a",
+    "@a",
+    "`a`",
+]
+VALUES: list[Any] = [
+    *TEXTS,
+    *("", " ", " 5", "5 ", "two words", "a\nb", "\t", "ends\\", "it's\\'", "key: v", "- a", "a #b"),
+    *(1, -1, 0.1, 1e-5, -1e-5, 1e22, -0.0, 10**30, math.inf, -math.inf, math.nan, True, None),
+    *([], [1, "1", 1.0, None, "null", True, "true"], [["a,b"], [{"a-b": "x: y", "e": ".5", "-x": "-5"}]]),
+]
+
+
+def alike(a: Any, b: Any) -> bool:
+    """True for the same value of the same type; nan is like nan."""
+    return type(a) is type(b) and repr(a) == repr(b)
+
+
+def test_hydra_reads_every_value_as_what_it_is():
+    reason = "Hydra needs an older ANTLR than latex2sympy2"
+    parser = pytest.importorskip("hydra.core.override_parser.overrides_parser", reason=reason).OverridesParser.create()
+
+    def plain(found: Any) -> Any:
+        if type(found).__name__ == "QuotedString":
+            return found.text
+        if isinstance(found, list):
+            return [plain(one) for one in found]
+        return {key: plain(one) for key, one in found.items()} if isinstance(found, dict) else found
+
+    read = [plain(parser.parse_override(*override_arguments({"k": value}, "hydra")).value()) for value in VALUES]
+    assert [(value, found) for value, found in zip(VALUES, read, strict=True) if not alike(value, found)] == []
+
+
+@pytest.mark.parametrize("value", [*VALUES, {"on": {"1e3": "1e-3"}, "no": "0o17"}], ids=repr)
+def test_readers_of_both_yamls_find_every_value_in_the_configuration(value):
+    text = config_text({"k": value})
+    assert alike(yaml.safe_load(text), {"k": value})  # YAML 1.1
+    assert alike(parse_value(text, Place(source="config.yaml")), {"k": value})  # YAML 1.2
+
+
+@pytest.mark.parametrize("value", VALUES, ids=repr)
+def test_argparse_finds_every_value_also_one_that_begins_with_a_minus(value):
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--a.k")
+    parser.add_argument("-5", action="store_true")
+    (found,) = vars(parser.parse_args(override_arguments({"a.k": value}, "flags"))).keys() - {"5"}
+    text = vars(parser.parse_args(override_arguments({"a.k": value}, "flags")))[found]
+    kind = type(value) if isinstance(value, str | float) else json.loads
+    assert alike(kind(text), value)
+    if isinstance(value, str):
+        assert (
+            environment_of_run(
+                recipe("run", overrides_as="variables", overrides={"k": value}), seed=0, budget=1.0, folder=RUN
+            )["K"]
+            == value
+        )
+
+
+@pytest.mark.parametrize("key", ["1", "true", "é", "it's", "", "-5", "1e3"])
+def test_a_key_that_hydra_would_read_as_something_else_is_refused(key):
+    with pytest.raises(
+        ValueError, match=r"Hydra cannot read .* as the key of a mapping; rename it, or let the program"
+    ):
+        hydra_text([{key: 1}])
+
+
+@pytest.mark.parametrize("form", ["hydra", "flags", "variables"])
+@pytest.mark.parametrize("text", ["a\0b", "\ud800"])
+def test_a_text_that_no_process_can_get_is_refused(form, text):
+    with pytest.raises(ValueError, match="has a character that no program can be given"):
+        overrides_passed({"k": text}, form)
 
 
 @pytest.mark.parametrize(

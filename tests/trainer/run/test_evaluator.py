@@ -10,6 +10,7 @@ from contextlib import suppress
 from functools import partial
 
 import pytest
+from trainer.attempts import attempt
 from trainer.gated_meter import GATE, gated_attempt
 from trainer.processes.agents import is_alive, unit_processes
 from trainer.runs import PROCESSES
@@ -19,6 +20,7 @@ from waiting import wait_until
 from scalerl.evaluation.drift import policy_drift
 from scalerl.evaluation.held_out import HeldOutEvaluator
 from scalerl.model.build import new_policy
+from scalerl.processes import fleet
 from scalerl.processes.evaluator_process import EvaluatorProcess, EvaluatorWork
 from scalerl.processes.messages import Measure, MeasuredWeights, Measuring, Paused, from_bytes, to_bytes
 from scalerl.recipe import ResolvedRecipe
@@ -155,6 +157,38 @@ def test_a_run_whose_evaluator_and_then_whose_coordinator_is_killed_has_every_ev
     assert all(span["version"] == row["step"] for row in held_out for span in row["thinking"])
     assert_the_weights_give_the_rows(recipe, kept, measured[:2], next((tmp_path / "warm_starts").glob("*/")))
     assert_device_seconds_add_up(trained)
+
+
+def impatient_attempt(path, budget, warm_starts):
+    fleet.LIFELESS_LIMIT_S = fleet.MISSING_S + 1.0
+    attempt(path, budget, warm_starts, None)
+
+
+@pytest.mark.slow
+def test_the_wait_for_a_stopped_evaluator_is_no_compute(tmp_path):
+    folder = RunFolder(tmp_path / "run")
+    folder.create(evaluated_recipe(), seed=0)
+    process = PROCESSES.Process(target=impatient_attempt, args=(folder.path, BUDGET, tmp_path / "warm_starts"))
+    process.start()
+    try:
+        wait_until(lambda: (unit := evaluator_state(folder)) and unit.state == "at work", "it", limit_s=200)
+        os.kill(unit_processes(process.pid)[0], signal.SIGSTOP)
+        process.join(200)
+        assert process.exitcode == 0
+    finally:
+        process.kill()
+        process.join()
+    trained, measured = (list(read_rows(folder.metrics, kind=kind)) for kind in ("train", "eval"))
+    steps = [row["step"] for row in measured]
+    assert steps == sorted(set(steps))
+    assert len(steps) >= 3
+    # Counted, the wait would be at least the limit, and this is all the time there is.
+    assert trained[-1]["device_s"]["trainer"].get("wait_evaluator", 0.0) < fleet.MISSING_S
+    assert trained[-1]["compute_gpu_hours"] * 3600 / 2 < BUDGET * 3600 / 2 + fleet.MISSING_S
+    assert_device_seconds_add_up(trained)
+    told = folder.read_status().warnings
+    assert any("the evaluator was killed: silent for" in text for text in told)
+    assert any("for the evaluator, dead or silent, which is not counted as compute" in text for text in told)
 
 
 def assert_the_weights_give_the_rows(recipe, kept, rows, start):

@@ -79,7 +79,7 @@ def test_a_failed_run_says_the_exit_code_and_the_last_lines(tmp_path):
     status = run.read_status()
     assert status.state == "failed"
     assert status.message == (
-        "the program ended with exit code 1 at 20 of 100 compute. Last 2 lines of its output: one | no data in /nowhere"
+        "the program ended with exit code 1 at 20 of 100 compute: no data in /nowhere. Lines before it: one"
     )
 
 

@@ -14,8 +14,7 @@ from trainer.runs import PROCESSES, new_run, rows_of
 from trainer.tiny import tiny_recipe
 from waiting import wait_until
 
-from scalerl.errors import Busy, Cancelled
-from scalerl.learner.learner import Diverged
+from scalerl.errors import Busy, Cancelled, Diverged
 from scalerl.learner.torch_learner import TorchLearner
 from scalerl.model.build import new_policy
 from scalerl.run import loop

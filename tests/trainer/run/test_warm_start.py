@@ -13,8 +13,7 @@ from filelock import FileLock
 from trainer.tiny import tiny_recipe
 from waiting import wait_until
 
-from scalerl.errors import Cancelled, CannotResume
-from scalerl.learner.learner import Diverged
+from scalerl.errors import Cancelled, CannotResume, Diverged
 from scalerl.model.build import new_policy
 from scalerl.recipe import ResolvedRecipe
 from scalerl.run import warm_start
@@ -239,6 +238,8 @@ def test_small_models_take_one_pass_and_pretrained_ones_the_micro_batches_of_the
 
 
 def test_a_warm_start_whose_loss_is_not_finite_ends_with_the_reason(tmp_path):
-    recipe = tiny_recipe(warm_start={"steps": 40, "batch": 4, "learning_rate": 1e30})
+    recipe = tiny_recipe(warm_start={"steps": 40, "batch": 4})
+    hot = recipe.warm_start.model_copy(update={"learning_rate": 1e30})  # which a file may not say
+    recipe = recipe.model_copy(update={"warm_start": hot})
     with pytest.raises(Diverged, match=r"warm start: loss .* at step \d+; use a smaller warm_start.learning_rate"):
         start(tmp_path, recipe=recipe)

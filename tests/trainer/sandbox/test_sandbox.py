@@ -301,6 +301,38 @@ def test_files_outside_are_neither_read_nor_written(box, tmp_path_factory):
     assert secret.read_text() == "8675309"
 
 
+SLOWED = """
+import ctypes, os
+libc = ctypes.CDLL(None, use_errno=True)
+calls = {
+    "niceness": lambda who: os.setpriority(os.PRIO_PROCESS, who, 19),
+    "niceness of the user": lambda who: os.setpriority(os.PRIO_USER, 0, 19),
+    "class": lambda who: os.sched_setscheduler(who, os.SCHED_IDLE, os.sched_param(0)),
+    "parameters": lambda who: os.sched_setparam(who, os.sched_param(0)),
+    "processors": lambda who: os.sched_setaffinity(who, [min(os.sched_getaffinity(0))]),
+    "disk": lambda who: libc.syscall(251, 1, who, 3 << 13) and os.strerror(1 / 0),
+}
+done = []
+for name, call in calls.items():
+    for who in (1, os.getppid()):
+        try:
+            call(who)
+            done.append((name, who))
+        except (OSError, ZeroDivisionError):
+            pass
+os.sched_setaffinity(0, os.sched_getaffinity(0))  # one's own may be set
+print(sorted({*done}))
+"""
+
+
+def test_a_program_cannot_slow_its_supervisor(box):
+    assert box.run(SLOWED, stdin="", limits=TIGHT).stdout == "[]\n"
+
+
+def test_without_root_outside_a_program_cannot_slow_its_supervisor_either(box_without_root):
+    assert box_without_root.run(SLOWED, stdin="", limits=TIGHT).stdout == "[]\n"
+
+
 def test_a_listening_server_hears_nothing(box):
     with socket.create_server(("127.0.0.1", 0)) as server:
         server.settimeout(0.1)
@@ -430,8 +462,9 @@ def test_the_filter_refuses_the_calls_it_names_and_no_others(machine):
     assert verdict(code, **asked, number=numbers["clone3"]) == NOT_THERE
     assert verdict(code, **asked, number=numbers["clone"], argument=0x10000000 | 17) == REFUSED
     assert verdict(code, **asked, number=numbers["clone"], argument=17) == ALLOWED
-    assert verdict(code, **asked, number=numbers["prlimit64"], argument=1) == REFUSED
-    assert verdict(code, **asked, number=numbers["prlimit64"], argument=0) == ALLOWED
+    for name in ("prlimit64", "sched_setparam", "sched_setscheduler", "sched_setaffinity", "sched_setattr"):
+        assert verdict(code, **asked, number=numbers[name], argument=1) == REFUSED
+        assert verdict(code, **asked, number=numbers[name], argument=0) == ALLOWED
     assert verdict(code, **asked, number=numbers["read"]) == ALLOWED
     assert verdict(code, **asked, number=0x40000000 | numbers["read"]) == REFUSED
     assert verdict(code, architecture=0x40000003, number=numbers["read"]) == KILLED  # i386

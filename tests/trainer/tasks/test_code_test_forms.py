@@ -9,8 +9,8 @@ from scalerl.tasks.code_test_forms import written_tests
 from scalerl.tasks.paired_tests import joined_columns
 from scalerl.tasks.python_test_code import PythonSource
 from scalerl.tasks.text_task import UnusableError
-from scalerl.verifiers.code_tests import CallTest, StdioTest
-from scalerl.verifiers.python_tests import PythonTest
+from scalerl.verifiers.programs.code_tests import CallTest, StdioTest
+from scalerl.verifiers.programs.python_tests import PythonTest
 
 NOTHING = PythonSource()
 
@@ -156,10 +156,13 @@ def test_the_module_of_the_program_is_not_missing():
     [
         (
             "def test_f(tmp_path):\n    assert f(tmp_path) != 2",
-            "nobody calls the tests in 'test_f', which needs tmp_path",
+            "the tests in 'test_f' are never called; it needs tmp_path",
         ),
-        ("def check(candidate):\n    assert candidate(1) != 2", "nobody calls the tests in 'check'"),
-        ("class Odd:\n    def look(self):\n        assert f(1) == 2", "is in the class 'Odd', which nobody uses"),
+        ("def check(candidate):\n    assert candidate(1) != 2", "the tests in 'check' are never called"),
+        (
+            "class Odd:\n    def look(self):\n        assert f(1) == 2",
+            "the class 'Odd' contains an assertion but is never used",
+        ),
         ("def test():\n    assert f(1)\ndef test():\n    assert f(2)", "define 'test' 2 times"),
         ("import pytest\n@pytest.mark.parametrize('n', [1])\ndef test_f(n):\n    assert f(n)", "needs n|import pytest"),
         ("from area import f\nassert f(1) != 2", "import area"),

@@ -192,7 +192,9 @@ def test_a_form_of_another_kind_of_task_is_refused(tmp_path):
 def test_a_form_is_part_of_the_identity_and_its_absence_is_not(tmp_path):
     settings = in_json_lines(tmp_path, rows_of(GSM8K))
     without, with_form = Math(path=settings["path"]), Math(form="gsm8k", path=settings["path"])
-    assert "form" not in without.model_dump(mode="json")
+    assert {"form", "reads_prose"}.isdisjoint(without.model_dump(mode="json"))
+    marked = Math(path=settings["path"], reads_prose=False)
+    assert marked.model_dump(mode="json")["reads_prose"] is False  # what counts as an answer is part of a run's id
     assert with_form.model_dump(mode="json")["form"] == "gsm8k"
     assert Math.model_validate(with_form.model_dump(mode="json")) == with_form
 

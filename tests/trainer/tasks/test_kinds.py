@@ -197,14 +197,6 @@ def test_choices_are_shuffled_by_their_texts_if_a_column_holds_the_right_one(tmp
         make_task(choice(choices=GPQA), TOKENIZER)
 
 
-def test_a_file_whose_right_choice_is_nearly_always_one_letter_says_so(tmp_path):
-    path = file_of_positions(tmp_path / "c.jsonl", [0] * 30 + [1, 2, 3])
-    (note,) = make_task(MultipleChoice(path=path), TOKENIZER).notes
-    assert note.startswith("the right choice is A in 30 of 33 problems, so always to answer A earns that pass rate")
-    path = file_of_positions(tmp_path / "few.jsonl", [0] * 12)
-    assert make_task(MultipleChoice(path=path, validation=0.5, count_from=0), TOKENIZER).notes == ()
-
-
 def test_the_text_of_a_choice_is_a_right_answer_in_the_file_and_in_a_response(tmp_path):
     task = make_task(MultipleChoice(path=file_of_positions(tmp_path / "c.jsonl", ["melts."] * 30)), TOKENIZER)
     assert task.train[0].answer[0] == "C"
@@ -319,11 +311,11 @@ def test_an_answer_of_articles_alone_can_match_nothing_and_is_left_out(tmp_path)
     [
         (
             "def test_odd(number):\n    assert is_odd(number)\n",
-            "nobody calls the tests in 'test_odd', which needs number",
+            "the tests in 'test_odd' are never called; it needs number",
         ),
         (
             "class Odd:\n    def holds(self):\n        assert is_odd(3)\n",
-            "an assertion is in the class 'Odd', which nobody uses",
+            "the class 'Odd' contains an assertion but is never used",
         ),
     ],
 )

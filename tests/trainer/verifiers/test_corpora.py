@@ -9,17 +9,21 @@ those of "choices".
 
 A pair of `math_pairs.jsonl` is {"kind", "gold", "answer", "outcome"}; an answer of 10^5 characters is written as
 {"before", "repeat", "times", "after"}. Its verdict is the one that mathematics gives, with the conventions listed in
-`math_equal` (what a missing unit or percent sign means, how far decimals may be off) and the bounds on length in
-`math_answer`.
+docs/judges.md (what a missing unit or percent sign means, how far decimals may be off, how long answers may be).
 """
 
 import json
+import os
 from collections import defaultdict
+from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 from places import DATA
 from trainer.verifiers.outcomes import verify_choice, verify_math, verify_qa
 
+from scalerl.verifiers.judge_worker import MAX_KEEPERS
+
+NUM_JUDGES = min(MAX_KEEPERS, os.cpu_count() or 1)
 TEXTS = ("copper", "iron", "zinc", "lead")
 JUDGES = {
     "math": lambda row: verify_math(row["answer"], row["gold"], time_limit_s=5.0),
@@ -34,7 +38,8 @@ def rows_of(name):
 
 def off(rows, judge):
     """Rows that are judged otherwise than a careful person would."""
-    seen = [(row, JUDGES[row.get("judge", judge)](row)) for row in rows]
+    with ThreadPoolExecutor(max_workers=NUM_JUDGES) as threads:
+        seen = zip(rows, threads.map(lambda row: JUDGES[row.get("judge", judge)](row), rows), strict=True)
     return [
         f"{row['kind']}: gold {row['gold']!r}, answer {row['answer']!r}: expected {row['expected']}, seen {outcome}"
         for row, outcome in seen
@@ -72,7 +77,9 @@ def written_out(answer):
 
 
 def test_every_verdict_is_the_one_that_mathematics_gives_within_the_limit():
-    seen = [verify_math(written_out(pair["answer"]), pair["gold"], time_limit_s=5.0) for pair in PAIRS]
+    with ThreadPoolExecutor(max_workers=NUM_JUDGES) as threads:
+        judged = threads.map(lambda one: verify_math(written_out(one["answer"]), one["gold"], time_limit_s=5.0), PAIRS)
+        seen = list(judged)
     assert [
         {**pair, "got": outcome} for pair, outcome in zip(PAIRS, seen, strict=True) if outcome != pair["outcome"]
     ] == []

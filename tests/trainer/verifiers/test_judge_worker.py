@@ -17,7 +17,8 @@ from waiting import wait_until
 
 from scalerl.rollout import Judgement
 from scalerl.signals import TO_ALL_PROCESSES
-from scalerl.verifiers import judge_worker, math_equal
+from scalerl.verifiers import judge_worker
+from scalerl.verifiers.mathematics import equality
 
 LIMIT_S = 5.0
 NEVER_ENDS = ["\\binom{99999999}{49999999}", "[9^{9^9},9^{9^{9^9}}]"]
@@ -42,7 +43,7 @@ def test_the_limit_holds_in_threads_and_every_thread_gets_its_own_verdict():
 
 
 def keepers():
-    return [keeper for keeper in judge_worker._pools["math_equal"].queue if keeper]
+    return [keeper for keeper in judge_worker._pools["mathematics.equality"].queue if keeper]
 
 
 def children(pid):
@@ -109,7 +110,7 @@ def test_a_signal_to_all_processes_of_a_run_is_left_to_the_trainer():
     sender = threading.Thread(target=signal_new_children)
     sender.start()
     try:
-        keeper = judge_worker.Keeper("math_equal")
+        keeper = judge_worker.Keeper("mathematics.equality")
     finally:
         ready.set()
         sender.join()
@@ -118,7 +119,7 @@ def test_a_signal_to_all_processes_of_a_run_is_left_to_the_trainer():
 
 
 def test_a_keeper_and_its_engine_end_with_their_trainer():
-    keeper = judge_worker.Keeper("math_equal")
+    keeper = judge_worker.Keeper("mathematics.equality")
     assert keeper.ask({"asked": {"answer": "1", "gold": "1", "place": "marked"}, "limit_s": 5.0}) == Judgement("right")
     (engine,) = children(keeper.process.pid)
     keeper.stdin.close()
@@ -140,8 +141,8 @@ def engines(monkeypatch):
     def judge(answer, gold, place):
         return Judgement(do[answer]() if answer in do else "right")
 
-    monkeypatch.setattr(math_equal, "judge", judge)
-    made = judge_worker.Engines(math_equal)
+    monkeypatch.setattr(equality, "judge", judge)
+    made = judge_worker.Engines(equality)
 
     def outcome(act, **request):
         if do.get("x") is not act:
@@ -206,8 +207,8 @@ def test_an_engine_that_dies_once_at_an_answer_does_not_decide_its_verdict(engin
 
 @FORKS_HERE
 def test_where_the_known_pair_is_not_judged_either_the_machinery_has_failed(monkeypatch):
-    monkeypatch.setattr(math_equal, "judge", lambda **_: os._exit(1))
-    made = judge_worker.Engines(math_equal)
+    monkeypatch.setattr(equality, "judge", lambda **_: os._exit(1))
+    made = judge_worker.Engines(equality)
     assert made.outcome(RIGHT) == "crashed"
     made.close()
 

@@ -7,9 +7,9 @@ import pytest
 from trainer.verifiers.outcomes import verify_choice, verify_qa
 
 from scalerl.tasks.program_text import program_in
-from scalerl.verifiers.math_answer import final_answer, gold_answer
-from scalerl.verifiers.math_prose import statements
-from scalerl.verifiers.math_reading import read
+from scalerl.verifiers.mathematics.answer import final_answer, gold_answer
+from scalerl.verifiers.mathematics.prose import statements
+from scalerl.verifiers.mathematics.reading import read
 
 NUM_CHARS = 100_000
 MOST_S = 5.0

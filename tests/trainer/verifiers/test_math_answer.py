@@ -9,9 +9,9 @@ import pytest
 from trainer.verifiers.outcomes import verify_math
 
 from scalerl.verifiers import judge_worker
-from scalerl.verifiers.math_answer import final_answer, gold_answer, last_boxed
-from scalerl.verifiers.math_reading import read
-from scalerl.verifiers.math_units import COUNT_WORDS, UNITS
+from scalerl.verifiers.mathematics.answer import final_answer, gold_answer, last_boxed
+from scalerl.verifiers.mathematics.reading import read
+from scalerl.verifiers.mathematics.units import COUNT_WORDS, UNITS
 
 RAISE = [
     r"\boxed{\int x dx}",
@@ -39,7 +39,8 @@ def test_an_answer_without_a_value_is_judged_and_not_right(answer):
 
 def test_neither_torch_nor_sympy_is_loaded_by_the_judges():
     code = (
-        "import sys, scalerl.verifiers.math_answer, scalerl.verifiers.choice, scalerl.verifiers.qa\n"
+        "import sys\n"
+        "from scalerl.verifiers.mathematics import answer; from scalerl.verifiers.short_answers import choice, qa\n"
         "sys.exit(' '.join({'torch', 'sympy', 'math_verify'} & set(sys.modules)) or 0)"
     )
     process = subprocess.run(
@@ -100,6 +101,27 @@ def test_a_box_that_never_closes_is_no_answer():
 )
 def test_quotation_marks_around_all_of_a_response_are_no_part_of_it(text, expected):
     assert final_answer(text) == expected
+
+
+@pytest.mark.parametrize(
+    ("text", "stated"),
+    [
+        ("So she pays \\boxed{5} in all.", "5"),
+        ("She pays 2 + 3 = 5.\n#### 5", "5"),
+        ("<answer>5</answer> in all", "5"),
+        ("2 + 3 = 5.\n**Answer:** 5", "5"),
+        ("2 + 3 = 5.\n\n**Final answer:**\n\n5", "5"),
+        ("The answer is 5.", "5."),
+        ("答案：5", "5"),
+        ("$5$", "5"),
+        ("even", "even"),
+        ("So she pays 5.", ""),
+        ("She pays\n2 + 3 = 5", ""),
+        ("The answer is clear.\nShe pays 5.", ""),
+    ],
+)
+def test_without_prose_only_a_marked_answer_counts(text, stated):
+    assert final_answer(text, reads_prose=False)[0] == stated
 
 
 def test_units_have_their_defined_sizes():

@@ -8,8 +8,8 @@ from hypothesis import strategies as st
 from trainer.verifiers.outcomes import verify_choice, verify_math, verify_qa
 
 from scalerl.sandbox import Limits, Sandbox
-from scalerl.verifiers.code_tests import CallTest, StdioTest, judge_code
 from scalerl.verifiers.judge_worker import wall_limit_s
+from scalerl.verifiers.programs.code_tests import CallTest, StdioTest, judge_code
 
 VERDICTS = {"right", "wrong", "unparsable"}
 LIMIT_S = 0.5

@@ -1,13 +1,16 @@
 """Tests that are Python text: what they may do, and that no program passes them without doing its work."""
 
 import os
+from dataclasses import replace
 
 import pytest
 from places import DATA
 
 from scalerl.sandbox import Limits, Sandbox, SandboxFailed, SandboxTimedOut
-from scalerl.verifiers import python_tests
-from scalerl.verifiers.python_tests import PythonTest, judge_python
+from scalerl.tasks.code_test_forms import written_tests
+from scalerl.tasks.python_test_code import PythonSource
+from scalerl.verifiers.programs import python_tests
+from scalerl.verifiers.programs.python_tests import PythonTest, judge_python
 
 HOSTILE = ["closes_channel", "floods_stdout", "fork_bomb", "kills_everyone"]
 TIGHT = Limits(wall_s=1.0, cpu_s=0.5, memory_mb=256, processes=16, output_kb=256, file_mb=16, files=500)
@@ -282,3 +285,31 @@ def test_an_error_that_unittest_expects_is_an_assertion(sandbox):
     code += "        with self.assertRaises(ValueError):\n            f(-1)\nrun_test_class(A)"
     assert judge(sandbox, "def f(n): raise ValueError(n)", code) == "right"
     assert judge(sandbox, "def f(n): return n", code) == "wrong"
+
+
+@pytest.mark.parametrize(
+    ("assertion", "program", "outcome"),
+    [
+        ("assert f(2) == 4", "def f(x): return 2.0 * x", "right"),
+        ("assert f(2) == True", "def f(x): return 1", "right"),
+        ("assert f(2) == 0.1", "def f(x): return 0.1 + 1e-9", "wrong"),
+        ("assert f((1, 2)) == [1, 2]", "def f(x): return [*x]", "right"),
+        ("assert f((1, 2)) == [1, 2]", "def f(x): return x", "wrong"),
+        ("assert f([[1, (2,)]]) == [[1, (2,)]]", "def f(x): return x", "right"),
+        ("assert f(2) == {1: 'a'}", "def f(x): return {1: 'a'}", "right"),
+        ("assert f(2) == {'1': 'a'}", "def f(x): return {1: 'a'}", "wrong"),
+        ("assert f(2) == {1, 2}", "def f(x): return frozenset([2, 1])", "right"),
+        ("assert f('ab') == {'a': 1, 'b': 1}", "from collections import Counter as f", "right"),
+        ("assert f(2) == 4", "import numpy\ndef f(x): return numpy.int64(4)", "right"),
+        ("assert f(2) == [0, 1]", "def f(x): return (i for i in range(x))", "wrong"),
+        ("assert f(2) == 4", "class Solution:\n    def f(self, x): return 4", "wrong"),
+        ("assert f([2, 1]) == [1, 2]", "def f(x): x.sort()", "wrong"),
+        ("assert f(0) == 0", "def f(x): return 1 / x", "wrong"),
+    ],
+)
+def test_calls_alone_give_the_verdict_of_the_assertions_as_they_stand(sandbox, assertion, program, outcome):
+    test = written_tests(assertion, "here", PythonSource(runs_as_written=True))
+    assert isinstance(test, PythonTest)
+    assert test.calls
+    for one in (test, replace(test, calls=())):
+        assert judge_python(program, one, sandbox=sandbox, limits=Limits()) == outcome

@@ -3,7 +3,7 @@
 import pytest
 from trainer.verifiers.outcomes import verify_qa
 
-from scalerl.verifiers.qa import exact_match, f1, normalise
+from scalerl.verifiers.short_answers.qa import exact_match, f1, normalise
 
 
 @pytest.mark.parametrize(

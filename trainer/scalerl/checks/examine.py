@@ -6,6 +6,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from scalerl.checks.answers import check_answers
+from scalerl.checks.constant_answers import check_constant_answers
 from scalerl.checks.data import check_curriculum, check_data
 from scalerl.checks.engines import check_engines
 from scalerl.checks.finding import Finding
@@ -60,6 +61,7 @@ CHECKS = (
     Examination(run=lambda subject, say: check_data(subject), blocks=()),
     Examination(run=check_answers, blocks=("warm_start", "model")),
     Examination(run=check_other_forms, blocks=()),
+    Examination(run=check_constant_answers, blocks=()),
     Examination(run=check_tests, blocks=(), is_quick=False),
     Examination(run=lambda subject, say: check_curriculum(subject), blocks=("curriculum",)),
     Examination(run=lambda subject, say: check_lengths(subject), blocks=("generation", "length_control", "generator")),

@@ -69,7 +69,7 @@ def _of_mathematics(gold: str) -> tuple[str, ...]:
         mark = "$" if any(sign in whole for sign in "\\^_") else ""
         return (f"The answer is {mark}{whole}{mark}.",) if len(whole) <= LONGEST and "$" not in whole else ()
     plain = number.replace(",", "")
-    forms = [f"\\boxed{{{plain}}}", f"The answer is {plain}.", f"So we have it.\n\n{plain}"]
+    forms = [f"\\boxed{{{plain}}}", f"The answer is {plain}.", f"So we have it.\n\nAnswer: {plain}"]
     sign, digits = plain[: plain.startswith("-")], plain.removeprefix("-")
     if digits.isdecimal() and len(digits) > 3 and not digits.startswith("0"):
         forms.append(f"\\boxed{{{sign}{int(digits):,}}}")

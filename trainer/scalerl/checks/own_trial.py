@@ -212,7 +212,7 @@ def device_problems(own: Own, given: LossInputs) -> Iterator[OwnProblem]:
         # Other errors only say that such tensors have no numbers to look at.
         if "not on the expected device" in str(error) or "same device" in str(error):
             where = str(error).partition(f": {own.function_name} raised")[0]
-            yield f"{where}: {own.function_name} mixes tensors of its own device with its inputs", REMEDIES["device"]
+            yield f"{where}: {own.function_name} mixes its inputs with tensors on another device", REMEDIES["device"]
         return
     if found.device.type != "meta":
         yield f"returns a tensor on {found.device}, whichever device its inputs are on", REMEDIES["device"]

@@ -45,7 +45,7 @@ class UnitState:
     node: str
     """Name of the node for people."""
     state: str
-    """`starting`, `catching up` (taking the newest weights), `at work`, or `gone` for good."""
+    """`starting`, `catching up` (taking new weights), `at work`, `silent` (no sign of life), or `gone` for good."""
     doing: str
     """Activity of a unit at work (`scalerl.cluster.device_seconds`), or `paused`; otherwise empty."""
     deaths: int = 0

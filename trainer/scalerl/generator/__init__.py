@@ -12,6 +12,5 @@ vllm_async       vLLM in its own process, driven from a thread, running ahead
 vllm_together    ends vLLM's processes together
 vllm_worker      loads new weights inside vLLM's workers
 vllm_import      imports vLLM in the environment that it needs
-vllm_log         filters vLLM's log
 make             a generator for a recipe
 """

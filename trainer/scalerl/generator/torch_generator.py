@@ -13,6 +13,7 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
+from scalerl.errors import Diverged
 from scalerl.generator.generator import Generator
 from scalerl.generator.interruption_phrase import ending_phrase, tokens_with_phrase
 from scalerl.generator.random_numbers import uniform
@@ -159,8 +160,14 @@ class TorchGenerator(Generator):
             logprobs = (logits[rows] / self.settings.temperature).log_softmax(-1)
             cumulative = logprobs.exp().cumsum(-1, dtype=torch.float64)
             chosen = torch.searchsorted(cumulative, drawn[rows] * cumulative[:, -1:], right=True)
+            chosen = chosen.clamp_max(logprobs.shape[1] - 1)  # beyond the last token if the sum is NaN
             parts.append(torch.stack((chosen[:, 0].double(), logprobs.gather(-1, chosen)[:, 0].double())))
         tokens, chosen_logprobs = torch.cat(parts, dim=1).cpu().numpy()  # the only wait in a decode step
+        if np.isnan(chosen_logprobs).any():
+            raise Diverged(
+                f"the policy's probabilities are not numbers with weights of step {self.version}; use a smaller "
+                "optimiser.learning_rate or a larger optimiser.eps, or another start"
+            )
         return tokens.astype(np.int64), chosen_logprobs.astype(np.float32)
 
     def _force_phrases(self, n: int, sampled: np.ndarray) -> tuple[np.ndarray, np.ndarray]:

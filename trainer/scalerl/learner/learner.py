@@ -6,16 +6,11 @@ from pathlib import Path
 from typing import Any, Protocol
 
 from scalerl.durable import Part
-from scalerl.errors import Rejected
 from scalerl.model.policy import Policy
 from scalerl.model.size import ModelSize
 from scalerl.rollout import Group
 from scalerl.weights.hugging_face import Weights
 from scalerl.weights.store import WeightStore
-
-
-class Diverged(Rejected):
-    """The loss or its gradient was not finite for several steps in a row."""
 
 
 def go_on() -> None:

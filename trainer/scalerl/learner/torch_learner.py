@@ -11,7 +11,7 @@ import torch
 from torch import Tensor
 
 from scalerl.durable import Part, part_of_rank, write_part
-from scalerl.errors import Cancelled
+from scalerl.errors import Cancelled, Diverged
 from scalerl.learner.batch import Batch, make_batch
 from scalerl.learner.batch_loss import batch_loss, passes, scores_of
 from scalerl.learner.critic import ValueLearner
@@ -24,7 +24,7 @@ from scalerl.learner.engine import (
     moments_in_memory,
     take_kept,
 )
-from scalerl.learner.learner import Diverged, Learner, Update, go_on
+from scalerl.learner.learner import Learner, Update, go_on
 from scalerl.learner.learning_rate import learning_rate
 from scalerl.learner.loss_scale import INITIAL_SCALE, LossScale
 from scalerl.learner.saved_pieces import PieceFiles, save_pieces

@@ -4,7 +4,7 @@ import math
 from pathlib import Path
 from typing import Any
 
-from scalerl.frozen import Count
+from scalerl.frozen import Parameters
 from scalerl.model.size import ModelSize
 from scalerl.recipe import Lora, Model, NoAdapter
 from scalerl.recipe.adapter import targeted
@@ -19,7 +19,7 @@ class ModelShape(Shape):
                heads=32, kv_heads=8, head_size=128, mlp=14_336, is_built_in=False)                Llama 3.1 8B
     """
 
-    active_parameters: Count  # pyright: ignore[reportGeneralTypeIssues, reportIncompatibleVariableOverride]  required
+    active_parameters: Parameters  # pyright: ignore[reportGeneralTypeIssues, reportIncompatibleVariableOverride]  required
     """Parameters used per token."""
     is_built_in: bool
     """True if the model is the built-in one, so that `transformers` is not imported."""
@@ -131,5 +131,5 @@ def _of_folder(folder: Path) -> ModelShape:
 
 
 def num_stored(folder: Path, *, among: str = "") -> int:
-    """Numbers in a folder's safetensors files, over tensors whose name contains `among`."""
+    """Number of elements in a folder's safetensors files, over the tensors whose names contain `among`."""
     return sum(math.prod(shape) for name, shape in stored_shapes(folder).items() if among in name)

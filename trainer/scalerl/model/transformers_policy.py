@@ -229,7 +229,7 @@ class TransformersPolicy(Policy):
 
 
 class TransformersCache(KVCache):
-    """Cache that decodes a `TransformersPolicy`, with as many heads as the model's keys."""
+    """KV cache for decoding with a `TransformersPolicy`; it has as many heads as the model has key heads."""
 
     def __init__(self, policy: TransformersPolicy, *, slots: int, positions: int) -> None:
         config = policy.config

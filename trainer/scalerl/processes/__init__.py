@@ -22,6 +22,7 @@ evaluates. On node 0, processes are children of the coordinator, which is the ke
 agent starts them and keeps their weights.
 
 time_sheet          time spent by a process, measured by the process itself and as reported
+running_clock       the clock of a process, which stands still while the process is stopped
 accounts            the clock, and the accounts of all devices
 messages            messages between the coordinator, the processes of units, and agents
 launch              the processes of a run and their devices; starts the processes on this machine
@@ -31,6 +32,7 @@ meeting_file        the file by which agents find the coordinator
 authenticated       connections between nodes
 started             the program of a process started by an agent
 generator_process   the program of a generator process
+voice               a unit's end of its line: answers and signs of life
 line                the line to the process of one unit
 fleet               the lines to the processes of one role: start, send, notice a death or silence, restart, end
 generator_fleet     the generators as a fleet: their records, groups and weights

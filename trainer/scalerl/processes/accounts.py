@@ -53,6 +53,11 @@ class Accounts:
         """Read the time sheets and set the clock."""
         own = self.sheet.seconds()
         elapsed = sum(own.values())
+        for account, now in (
+            *((one, elapsed) for one in self.ranks),
+            *((one, self._before + elapsed) for one in self.generators),
+        ):
+            account.fit_in(now)
         trainers = [rank.at(elapsed) for rank in self.ranks] or [own]
         self._trainer = _sum([self._earlier, *trainers])
         clock.now = self._before + elapsed

@@ -18,11 +18,10 @@ from scalerl.processes.messages import (
     Measuring,
     Paused,
     Refused,
-    Reply,
     from_bytes,
-    to_bytes,
 )
 from scalerl.processes.time_sheet import TimeSheet
+from scalerl.processes.voice import Voice
 from scalerl.prompts.judge import VerifierFailed
 from scalerl.weights.hugging_face import Weights
 from scalerl.weights.store import UnusablePublication, WeightStore
@@ -52,30 +51,30 @@ class EvaluatorProcess:
     def __init__(self, work: EvaluatorWork, connection: Connection) -> None:
         self.connection, self.store = connection, work.store
         self.generator, self.meter = work.maker()
+        self.voice = Voice(connection)
         self._weights: Weights = {}
         self._version = 0
-        self._said = time.monotonic()
 
     def work(self) -> None:
         """Send the first message, then obey orders one by one."""
-        self._answer(Paused())
+        self.voice.answer(Paused())
         while True:
             while not self.connection.poll(LOOK_AT_ENGINE_EVERY_S):
                 self.generator.check()
-            self._answer(self._measure(from_bytes(self.connection.recv_bytes())))
+            self.voice.answer(self._measure(from_bytes(self.connection.recv_bytes())))
 
     def sample(self, requests: list[Request]) -> list[Finished]:
         """Decode the requests, sending a sign of life now and then."""
         if self.generator.version != self._version:
             self.generator.set_weights(self._weights, self._version)
-        self._answer(Measuring(doing="decodes"))
+        self.voice.answer(Measuring(doing="decodes"))
         finished = decode_all(self.generator, requests, self._beat)
-        self._answer(Measuring(doing="judges"))
+        self.voice.answer(Measuring(doing="judges"))
         return finished
 
     def _beat(self) -> None:
-        if time.monotonic() - self._said > BEAT_S:
-            self._answer(Measuring(doing="decodes"))
+        if time.monotonic() - self.voice.said > BEAT_S:
+            self.voice.answer(Measuring(doing="decodes"))
 
     def _measure(self, order: Measure) -> MeasuredWeights | Refused | CannotMeasure:
         sheet = TimeSheet()
@@ -93,7 +92,3 @@ class EvaluatorProcess:
         except VerifierFailed as error:
             return CannotMeasure(reason=str(error))
         return MeasuredWeights(**vars(measured), publication=order.publication, seconds=sheet.seconds(), probe_gap=gap)
-
-    def _answer(self, answer: Reply) -> None:
-        self.connection.send_bytes(to_bytes(answer))
-        self._said = time.monotonic()

@@ -1,23 +1,28 @@
 """The processes of one role: start, send, notice a death or silence, restart, end.
 
-One rule holds for generators and the evaluator. A process that owes an answer and sends nothing for too long is killed.
+One rule holds for generators and the evaluator. A process that owes an answer and sends nothing for too long is killed,
+and one that sends not even a sign of life (`scalerl.processes.voice`) much sooner.
 A dead process is restarted, MOST_RESTARTS times in an attempt of a run, if its node is reachable.
 """
 
 import atexit
 import queue
-import time
 from collections.abc import Iterator, Sequence
 
 from scalerl.cluster.placement import PlacedUnit
 from scalerl.processes.launch import Launcher
 from scalerl.processes.line import Death, UnitLine
 from scalerl.processes.messages import Order, Reply
+from scalerl.processes.running_clock import running_s
 
 START_LIMIT_S = 900.0
 """Time limit for a process to start: an engine may load and compile a large model."""
 SILENCE_LIMIT_S = 300.0
 """Time limit for a process that owes an answer to send any message; at work it sends one every few seconds."""
+LIFELESS_LIMIT_S = 60.0
+"""Time limit for a process that owes an answer to send a sign of life, which needs no progress of its work."""
+MISSING_S = 5.0
+"""Time without a sign of life after which a process counts as missing."""
 MOST_RESTARTS = 3
 """Restarts of one process in one attempt of a run."""
 
@@ -76,16 +81,22 @@ class Fleet:
 
         `owed` is the work whose answer it owes; empty if it may be silent.
         """
-        now = time.monotonic()
+        now, line = running_s(), self._lines[number]
         if not owed:
             self._owes_since[number] = None
             return
         since = self._owes_since[number] or now
-        silent = now - max(since, self._lines[number].heard)
-        if silent > limit_s:
-            self._lines[number].kill(f"was killed: silent for {silent:.0f} s while {owed}")
+        silent, lifeless = now - max(since, line.said), now - max(since, line.heard)
+        if silent > limit_s or (line.has_begun and lifeless > LIFELESS_LIMIT_S):
+            line.kill(f"was killed: silent for {silent:.0f} s while {owed}")
             since = now
         self._owes_since[number] = since
+
+    def missing_s(self, number: int) -> float:
+        """Seconds since a missing process was last alive: dead, not there yet, or without a sign of life; else 0."""
+        line, now = self._lines[number], running_s()
+        silent = now - line.heard
+        return 0.0 if line.has_begun and silent <= MISSING_S else max(silent, 1e-9)
 
     def restart(self, number: int) -> tuple[bool, str]:
         """Replace the dead process `number` by one that begins with the first weights, if the rule allows.

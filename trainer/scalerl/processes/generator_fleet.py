@@ -104,6 +104,18 @@ class GeneratorFleet:
         """Oldest weights last known to be in use by a generator that accepts groups."""
         return min((self.records[number].version for number in self.at_work), default=self.newest.version)
 
+    def missing_s(self, *, of_readers: bool) -> float:
+        """Seconds since any generator that owes an answer was last alive, if all of them are missing; else 0.
+
+        With `of_readers`, only generators count that are to take weights.
+        """
+        owing = [
+            number
+            for number, record in enumerate(self.records)
+            if record.owed and not (of_readers and record.stage == "at work" and record.seen >= record.told)
+        ]
+        return min((self.fleet.missing_s(number) for number in owing), default=0.0)
+
     @property
     def all_have_taken(self) -> bool:
         """True if all generators that accept groups have the last publication."""
@@ -135,7 +147,7 @@ class GeneratorFleet:
             UnitState(
                 unit=f"generator {number}",
                 node=self.fleet.node_name(number),
-                state=record.stage,
+                state="silent" if record.stage == "at work" and self.fleet.missing_s(number) else record.stage,
                 doing=self.accounts.generators[number].doing if record.stage == "at work" else "",
                 deaths=self.fleet.deaths[number],
             )

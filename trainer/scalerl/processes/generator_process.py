@@ -17,14 +17,13 @@ from scalerl.processes.messages import (
     Pause,
     Paused,
     Refused,
-    Reply,
     Report,
     Resume,
     TakeOver,
     from_bytes,
-    to_bytes,
 )
 from scalerl.processes.time_sheet import TimeSheet
+from scalerl.processes.voice import Voice
 from scalerl.weights.store import UnusablePublication, WeightStore
 
 LOOK_AT_ENGINE_EVERY_S = 1.0
@@ -54,15 +53,15 @@ class GeneratorProcess:
     def __init__(self, work: GeneratorWork, connection: Connection) -> None:
         self.connection, self.store = connection, work.store
         self.generator = work.maker()
+        self.voice = Voice(connection)
         self.sheet = TimeSheet()
         self.paused = True
         self.publication = 0
         self._done = StepWork()
-        self._said = time.monotonic()
 
     def work(self) -> None:
         """Obey pending orders, then take a decode step, or wait if there is nothing to decode."""
-        self._answer(Paused())
+        self.voice.answer(Paused())
         while True:
             if self.paused or not self.generator.busy:
                 self.sheet.switch("off" if self.paused else "wait_prompts")
@@ -78,7 +77,7 @@ class GeneratorProcess:
     def _step(self) -> None:
         finished, work = self.generator.step()
         self._done += work
-        if finished or time.monotonic() - self._said > BEAT_S:
+        if finished or time.monotonic() - self.voice.said > BEAT_S:
             self._report(finished)
 
     def _obey(self, order: Order) -> None:
@@ -92,12 +91,12 @@ class GeneratorProcess:
                 self.generator.pause()
                 self.sheet.switch("off")
                 self._report([])
-                self._answer(Paused())
+                self.voice.answer(Paused())
             case Resume():
                 self.paused = False
                 self.generator.resume()
             case HandOver():
-                self._answer(GeneratorState(state=self.generator.state_dict()))
+                self.voice.answer(GeneratorState(state=self.generator.state_dict()))
             case TakeOver():
                 self.generator.load_state_dict(order.state)
                 self._report([])
@@ -109,7 +108,7 @@ class GeneratorProcess:
         try:
             weights = self.store.fetch(order.publication, order.version)
         except UnusablePublication as error:
-            self._answer(Refused(publication=order.publication, reason=str(error)))
+            self.voice.answer(Refused(publication=order.publication, reason=str(error)))
             return
         self.generator.set_weights(weights, order.version)
         self.publication = order.publication
@@ -128,8 +127,4 @@ class GeneratorProcess:
             doing="decode" if generator.busy else "wait_prompts",
         )
         self._done = StepWork()
-        self._answer(report)
-
-    def _answer(self, answer: Reply) -> None:
-        self.connection.send_bytes(to_bytes(answer))
-        self._said = time.monotonic()
+        self.voice.answer(report)

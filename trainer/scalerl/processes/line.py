@@ -6,7 +6,6 @@ the coordinator never waits for a unit to read.
 
 import queue
 import threading
-import time
 from contextlib import suppress
 from dataclasses import dataclass
 from multiprocessing.connection import Connection
@@ -14,6 +13,8 @@ from multiprocessing.connection import Connection
 from scalerl.cluster.placement import PlacedUnit
 from scalerl.processes.launch import Body
 from scalerl.processes.messages import Order, Reply, from_bytes, to_bytes
+from scalerl.processes.running_clock import running_s
+from scalerl.processes.voice import SIGN_OF_LIFE
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -31,8 +32,10 @@ class UnitLine:
     def __init__(self, unit: PlacedUnit, body: Body, inbox: "queue.SimpleQueue[UnitLine]") -> None:
         """Put this line into `inbox` whenever `hear` has a message."""
         self.unit, self.body = unit, body
-        self.heard = time.monotonic()
-        """Time of the last message."""
+        self.heard = self.said = running_s()
+        """Times of the last sign of life, which any message is, and of the last message."""
+        self.has_begun = False
+        """True after the first message; from then on, signs of life are due."""
         self._inbox, self._answers = inbox, queue.SimpleQueue[bytes | None]()
         self._orders: queue.SimpleQueue[bytes | None] = queue.SimpleQueue()
         self._ended_for = ""
@@ -66,8 +69,10 @@ class UnitLine:
             threading.Thread(target=self._send, args=(self._connection,), daemon=True).start()
             while True:
                 content = self._connection.recv_bytes()
-                self.heard = time.monotonic()
-                self._say(content)
+                self.heard = running_s()
+                if content != SIGN_OF_LIFE:
+                    self.said, self.has_begun = self.heard, True
+                    self._say(content)
         self._say(None)
 
     def _say(self, content: bytes | None) -> None:

@@ -22,9 +22,10 @@ from typing import Any, Literal
 from scalerl.cluster.device_seconds import Activity
 from scalerl.cluster.engine_agreement import WeightProbe
 from scalerl.durable import Part
+from scalerl.errors import Diverged
 from scalerl.evaluation.measured_rows import MeasuredRows
 from scalerl.generator.request import Finished, Request, StepWork
-from scalerl.learner.learner import Diverged, Update
+from scalerl.learner.learner import Update
 from scalerl.model.device import Rejected
 from scalerl.processes.time_sheet import Pastime
 from scalerl.rollout import Group

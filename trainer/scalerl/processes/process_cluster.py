@@ -16,6 +16,7 @@ from scalerl.cluster.device_seconds import Activity, Role
 from scalerl.cluster.engine_agreement import WeightProbe, refuse_to_disagree
 from scalerl.cluster.peak_rate import peak_rates
 from scalerl.cluster.placement import PlacedUnit, UnitState
+from scalerl.errors import Cancelled
 from scalerl.generator.generator import Generator
 from scalerl.generator.request import Request
 from scalerl.learner.learner import Learner, Update
@@ -28,6 +29,7 @@ from scalerl.processes.line import Death
 from scalerl.processes.messages import GeneratorState, HandOver, NewWeights, Pause, Paused, Refused, Report, TakeOver
 from scalerl.processes.remote_evaluator import RemoteEvaluator
 from scalerl.processes.remote_learner import LOOK_S, RemoteLearner
+from scalerl.processes.running_clock import running_s
 from scalerl.prompts.mixed_pool import AnyPool
 from scalerl.recipe import ResolvedRecipe, Wall
 from scalerl.rollout import Group
@@ -58,6 +60,8 @@ class WallCluster(Cluster):
         super().__init__(recipe=recipe, learner=learner, pool=pool, task=task, rng=rng, off_clock=off_clock)
         assert isinstance(recipe.cluster, Wall)
         self.processes, self.store = recipe.cluster, work.store
+        self._waited: dict[Activity, float] = {}
+        """Seconds of this process by the end of the last optimiser step."""
         self._spent: dict[Role, dict[Activity, float]] = {}
         """Device-seconds by the end of the last optimiser step."""
         self.peak_flops_per_s = peak_rates(
@@ -136,7 +140,12 @@ class WallCluster(Cluster):
             self._take_in(wait=True, waiting=waiting)
 
     def _take_in(self, *, wait: bool, waiting: Activity = "wait_rollouts") -> None:
-        """Note all messages from generators; the time until the first, a moment at most, is booked as `waiting`."""
+        """Note all messages from generators; the time until the first, a moment at most, is booked as `waiting`.
+
+        If all that could end the wait are missing, the clock stands still until one is back.
+        """
+        if wait and self._is_running and (missing_s := self._missing_s(waiting)):
+            self._wait_off_the_clock(waiting, missing_s)
         sheet = self.accounts.sheet
         activity = sheet.activity
         if wait and activity != "off":
@@ -164,6 +173,42 @@ class WallCluster(Cluster):
         if self.evaluator:
             self.evaluator.look()
         self.accounts.bring_up(self.clock)
+
+    def _missing_s(self, waiting: Activity) -> float:
+        """Seconds since anything that could end a wait was last alive, if all of it is missing; else 0."""
+        if waiting == "wait_evaluator":
+            assert self.evaluator is not None
+            return self.evaluator.missing_s()
+        return self.generators.missing_s(of_readers=waiting == "sync")
+
+    def _wait_off_the_clock(self, waiting: Activity, missing_s: float) -> None:
+        """Pause until what is missing is there or the run is to stop: waiting for a dead or silent process is no work.
+
+        The time since it was last alive is taken back, as far as it was waited for since the last step.
+        """
+        sheet, began = self.accounts.sheet, running_s()
+        waited = sheet.seconds().get(waiting, 0.0) - self._waited.get(waiting, 0.0)
+        sheet.forget(waiting, min(missing_s, waited))
+        before = sheet.switch("off")
+        if self.ranks:
+            self.ranks.book("off")
+        with self.paused():
+            self._until(lambda: self._is_asked_to_stop() or not self._missing_s(waiting))
+        if self.ranks and waiting == "wait_evaluator":
+            self.ranks.book(waiting)
+        sheet.switch(before)
+        for_whom = "the evaluator" if waiting == "wait_evaluator" else "its generators"
+        self.news.append(
+            f"training waited {running_s() - began + min(missing_s, waited):.0f} s for {for_whom}, dead or silent, "
+            "which is not counted as compute"
+        )
+
+    def _is_asked_to_stop(self) -> bool:
+        try:
+            self.check_stop()
+        except Cancelled:
+            return True
+        return False
 
     def probe_of_present(self) -> WeightProbe | None:
         """Probe of the learner's present weights, as published.
@@ -240,6 +285,7 @@ class WallCluster(Cluster):
         self.accounts.bring_up(self.clock)
         self.clock.trainer_free = self.clock.now
         self._spent = self.accounts.by_role(self.clock.now)
+        self._waited = self.accounts.sheet.seconds()
 
     @property
     def compute_gpu_hours(self) -> float:

@@ -62,12 +62,16 @@ class RemoteEvaluator:
             self._take_in(said)
         self._fleet.kill_if_silent(0, *self._owed())
 
+    def missing_s(self) -> float:
+        """Seconds since a dead, silent or starting evaluator was last alive; 0 if it is there."""
+        return self._fleet.missing_s(0)
+
     def unit_state(self) -> UnitState:
         """Node and last known activity of the evaluator."""
         return UnitState(
             unit="evaluator",
             node=self._fleet.node_name(0),
-            state="at work" if self.is_there else "starting",
+            state=("silent" if self.missing_s() else "at work") if self.is_there else "starting",
             doing=self._account.doing if self.is_there else "",
             deaths=self._fleet.deaths[0],
         )

@@ -1,12 +1,12 @@
 """Time spent by a process, and the coordinator's account of another process's time."""
 
-import time
 from collections import Counter
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
 from scalerl.cluster.device_seconds import Account, Activity
+from scalerl.processes.running_clock import running_s
 
 Pastime = Activity | Literal["off"]
 """An activity, or time that is not counted: before the start, during evaluations and checkpoints."""
@@ -20,7 +20,7 @@ class TimeSheet:
     {"decode": 0.82}
     """
 
-    def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
+    def __init__(self, clock: Callable[[], float] = running_s) -> None:
         self._clock, self._since, self._account = clock, clock(), Account()
         self.activity: Pastime = "off"
 
@@ -39,6 +39,11 @@ class TimeSheet:
         """Seconds spent so far, by activity."""
         self.switch(self.activity)
         return dict(self._account.seconds)
+
+    def forget(self, activity: Activity, seconds: float) -> None:
+        """Take back seconds of an activity that turn out not to count."""
+        self.switch(self.activity)
+        self._account = _account_of(_less(self._account.seconds, activity, seconds))
 
     def elapsed(self) -> float:
         """Seconds so far, without time that is not counted."""
@@ -89,9 +94,21 @@ class ReportedAccount:
         self.switch("wait_prompts", now)
         self.earlier = dict(self._account.seconds)
 
+    def fit_in(self, now: float) -> None:
+        """Take back what the process did beyond the clock, which stood still while it waited for another."""
+        if (beyond := self._account.until - now) > 0.0:
+            self.earlier = _less({self.doing: 0.0, **self.earlier}, self.doing, beyond, least=-now)
+            self._account = _account_of(_less(self._account.seconds, self.doing, beyond))
+
     def at(self, now: float) -> dict[Activity, float]:
         """Seconds up to `now`, by activity."""
         return self._account.at(max(now, self._account.until), self.doing)
+
+
+def _less(
+    seconds: Mapping[Activity, float], activity: Activity, less: float, *, least: float = 0.0
+) -> dict[Activity, float]:
+    return {**seconds, activity: max(least, seconds.get(activity, 0.0) - less)}
 
 
 def _account_of(seconds: Mapping[Activity, float]) -> Account:

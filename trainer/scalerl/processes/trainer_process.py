@@ -11,7 +11,8 @@ import torch
 from torch.distributed import TCPStore  # pyright: ignore[reportPrivateImportUsage]  torch does not list it
 
 from scalerl.cluster.device_seconds import Activity
-from scalerl.learner.learner import Diverged, Learner
+from scalerl.errors import Diverged
+from scalerl.learner.learner import Learner
 from scalerl.learner.ranks import LIMIT, Ranks, join
 from scalerl.model.device import Rejected
 from scalerl.processes.messages import (

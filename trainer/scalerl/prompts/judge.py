@@ -83,7 +83,7 @@ class Judge:
     def _lose(self, name: str, judged: Sequence[Judgement]) -> None:
         self.lost[name] += 1
         if self.lost[name] == MAX_LOST_GROUPS:
-            raise nothing_judged(name, judged, f"of {MAX_LOST_GROUPS} groups in a row")
+            raise nothing_judged(name, judged, f"in each of {MAX_LOST_GROUPS} consecutive groups")
 
     def take_counts(self) -> dict[str, int]:
         """`judgement_counts` since the last call, including answers that are not trained on."""

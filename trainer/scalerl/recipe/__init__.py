@@ -18,7 +18,7 @@
     command       a recipe whose trainer is a program of the user's own
     file_hash     hashes of the content of a file or folder, and of the code of such a program
     template      prompt templates in which {name} stands for a part of the problem or a column of its row
-    reference     all settings as a page: docs/recipes.md
+    reference     all settings as a page, for the site
     meaning       meaning, unit, bounds and source of one setting
 
     >>> ResolvedRecipe.model_validate({**recipe, **scale}).identity(seed=0)

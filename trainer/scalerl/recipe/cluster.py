@@ -4,7 +4,7 @@ from typing import Annotated, ClassVar, Literal
 
 from pydantic import BeforeValidator, Field
 
-from scalerl.frozen import Count, Frozen, Positive, Unit
+from scalerl.frozen import Frozen, Unit
 
 
 class Accelerator(Frozen):
@@ -12,15 +12,15 @@ class Accelerator(Frozen):
 
     name: str = "H100 SXM"
     """Name shown beside every modelled figure."""
-    memory_gb_per_s: Annotated[Positive, Unit("GB/s")] = 3350.0
+    memory_gb_per_s: Annotated[float, Field(ge=1e-15, le=1e9), Unit("GB/s")] = 3350.0
     """Memory bandwidth: a decode step reads the weights once, and the keys and values of every running sequence."""
-    memory_gb: Annotated[Positive, Unit("GB")] = 80.0
+    memory_gb: Annotated[float, Field(ge=1e-15, le=1e9), Unit("GB")] = 80.0
     """Memory; `platform plan` rejects what does not fit. Changes no result, so run ids do not depend on it."""
-    tflops: Annotated[Positive, Unit("TFLOP/s")] = 989.0
+    tflops: Annotated[float, Field(ge=1e-15, le=1e9), Unit("TFLOP/s")] = 989.0
     """Peak dense BF16 rate."""
-    utilisation: Annotated[float, Field(gt=0, le=1), Unit("share of the peak")] = 0.4
+    utilisation: Annotated[float, Field(ge=1e-6, le=1), Unit("share of the peak")] = 0.4
     """Share of the peak rate that prefill and training reach."""
-    link_gb_per_s: Annotated[Positive, Unit("GB/s")] = 50.0
+    link_gb_per_s: Annotated[float, Field(ge=1e-15, le=1e9), Unit("GB/s")] = 50.0
     """Bandwidth of a weight push from trainers to generators."""
 
 
@@ -33,11 +33,11 @@ class ChargedAttention(Frozen):
     """
 
     type: Literal["charged"] = "charged"
-    width_stands_for: Annotated[Positive, Unit("numbers")] | None = None
+    width_stands_for: Annotated[float, Field(ge=1e-6, le=1e15), Unit("numbers")] | None = None
     """Charge for each number of the attention width (heads x head size, summed over layers); null is
     `parameters_stand_for` to the power 2/3, since a model r times as deep and as wide has r^3 times the parameters and
     r^2 times the width."""
-    cache_stands_for: Annotated[Positive, Unit("numbers")] | None = None
+    cache_stands_for: Annotated[float, Field(ge=1e-6, le=1e15), Unit("numbers")] | None = None
     """Charge for each number that a token leaves in the KV cache, 2 bytes each; null as above."""
 
 
@@ -59,17 +59,17 @@ class Virtual(Frozen):
     """Modelled devices on a virtual clock, 4 generators per trainer (ScaleRL §2: 64 and 16 of 80 GPUs)."""
 
     type: Literal["virtual"] = "virtual"
-    generators: Annotated[Count, Unit("devices")] = 64
+    generators: Annotated[int, Field(ge=1, le=1_000_000), Unit("devices")] = 64
     """Generator devices."""
-    trainers: Annotated[Count, Unit("devices")] = 16
+    trainers: Annotated[int, Field(ge=1, le=1_000_000), Unit("devices")] = 16
     """Trainer devices."""
-    slots: Annotated[Count, Unit("sequences")] = 12
+    slots: Annotated[int, Field(ge=1, le=1_000_000), Unit("sequences")] = 12
     """Sequences that one generator decodes at a time."""
     device: Accelerator = Accelerator()
     """The modelled accelerator."""
-    parameters_stand_for: Annotated[float, Field(ge=1), Unit("parameters")] = 1.0
+    parameters_stand_for: Annotated[float, Field(ge=1, le=1e12), Unit("parameters")] = 1.0
     """Charge for each model parameter, so that a tiny model stands for a large one."""
-    tokens_stand_for: Annotated[float, Field(ge=1), Unit("tokens")] = 1.0
+    tokens_stand_for: Annotated[float, Field(ge=1, le=1e9), Unit("tokens")] = 1.0
     """Charge for each token, so that a short answer stands for a long one."""
     attention: Attention = ChargedAttention()
     """Cost of attention, and the size of the attention that is modelled."""
@@ -86,11 +86,11 @@ class Wall(Frozen):
     """
 
     type: Literal["wall"] = "wall"
-    generators: Annotated[Count, Unit("processes")] = 1
+    generators: Annotated[int, Field(ge=1, le=1_000_000), Unit("processes")] = 1
     """Generator processes."""
-    slots: Annotated[Count, Unit("sequences")] = 128
+    slots: Annotated[int, Field(ge=1, le=1_000_000), Unit("sequences")] = 128
     """Sequences that one generator decodes at a time."""
-    generator_threads: Annotated[Count, Unit("threads")] = 1
+    generator_threads: Annotated[int, Field(ge=1, le=4096), Unit("threads")] = 1
     """CPU threads of one generator, and of the evaluator."""
     evaluator: bool = False
     """true: a separate process evaluates while training continues, with as many devices as one generator. It decodes

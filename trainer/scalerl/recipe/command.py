@@ -15,7 +15,7 @@ import re
 from collections.abc import Mapping
 from typing import Annotated, Any, ClassVar, Literal
 
-from pydantic import AfterValidator, Field
+from pydantic import AfterValidator, ConfigDict, Field
 
 from scalerl.frozen import Count, Frozen, Positive, Unit
 from scalerl.recipe.file_hash import COMMIT
@@ -63,6 +63,17 @@ def _of_run(path: str) -> str:
     return _fillable((path,))[0]
 
 
+def _requirement(text: str) -> str:
+    """The text unchanged; ValueError if `pip install` would not read it as a requirement."""
+    from packaging.requirements import InvalidRequirement, Requirement  # only commands need it
+
+    try:
+        Requirement(text)
+    except InvalidRequirement as error:
+        raise ValueError(f"{text!r} is no requirement of pip; write for example trl>=1.16 ({error})") from None
+    return text
+
+
 class LoggedEvaluation(Frozen):
     """The evaluations that the program logs, for checks, designs and forecasts before a run has any."""
 
@@ -78,7 +89,7 @@ class ProgramOwnLog(Frozen):
     path: Annotated[str, Field(min_length=1), AfterValidator(_of_run)]
     """The file or folder. It begins with `{folder}`, so that each run has its own."""
     trainer: str | None = None
-    """Trainer whose names of metrics it has, such as `verl`."""
+    """Trainer whose metric names the log uses, such as `verl`."""
     gpus: Annotated[Positive, Unit("GPUs")] | None = None
     """With `trainer`: GPUs of a run, so that compute is in GPU-hours."""
     score: str | None = None
@@ -103,6 +114,8 @@ class Program(Frozen):
     code: Literal["git"] | Annotated[tuple[str, ...], Field(min_length=1)]
     """Code that identifies a run: the files of a list, relative to `folder`, or with `git` the commit of `folder` with
     its uncommitted changes. Changed code makes new runs."""
+    requires: tuple[Annotated[str, AfterValidator(_requirement)], ...] = ()
+    """Packages that the program needs, as for `pip install`: `trl>=1.16`. If its Python lacks one, nothing starts."""
     overrides_as: OverridesAs = "hydra"
     """Form of the overrides: `a.b=1`, `--a.b 1`, `--a_b 1`, or environment variables `A_B`. `{config}` and
     `run.settings` have them in any case."""
@@ -112,21 +125,25 @@ class Program(Frozen):
     """The evaluations that the program logs."""
     log: ProgramOwnLog | None = None
     """A log of the program's own, if the program does not log with `ablations.start()`."""
-    threads: Annotated[Count, Unit("threads")] = 1
+    threads: Annotated[int, Field(ge=1, le=4096), Unit("threads")] = 1
     """CPU threads of a run."""
-    first_row_within_s: Annotated[Positive, Unit("seconds")] = 600.0
+    first_row_within_s: Annotated[float, Field(gt=0, le=1e9), Unit("seconds")] = 600.0
     """Time limit for the first logged evaluation; a run that misses it is ended as failed."""
-    grace_s: Annotated[Positive, Unit("seconds")] = 30.0
+    grace_s: Annotated[float, Field(gt=0, le=1e6), Unit("seconds")] = 30.0
     """Time between SIGTERM and SIGKILL when the platform ends the program."""
 
 
-OUTSIDE_OF_PROGRAM = ("folder", "compute", "evaluation", "threads", "first_row_within_s", "grace_s")
+OUTSIDE_OF_PROGRAM = ("folder", "requires", "compute", "evaluation", "threads", "first_row_within_s", "grace_s")
 """Settings that change no result of the program."""
 
 
 class CommandRecipe(Program):
-    """Everything that determines a run of a program, apart from its seed."""
+    """Everything that determines a run of a program, apart from its seed.
 
+    Numbers of a configuration that are not finite are written in JSON as `Infinity`, `-Infinity` and `NaN`.
+    """
+
+    model_config = ConfigDict(ser_json_inf_nan="constants")
     code_sha256: dict[str, str]
     """SHA-256 of each named file; of a git folder its commit and the hash of its uncommitted changes."""
     configuration: dict[str, Any]

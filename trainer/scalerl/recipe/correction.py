@@ -27,9 +27,9 @@ class Truncate(Frozen):
     type: Literal["truncate"] = "truncate"
     of: Of = "token"
     """Weight of a token: its own ratio, the product of the ratios of its sequence, or their geometric mean."""
-    low: Annotated[float, Field(ge=0), Unit("ratio")] = 0.0
+    low: Annotated[float, Field(ge=0, le=1e9), Unit("ratio")] = 0.0
     """Smallest weight; smaller ones are raised to it."""
-    high: Annotated[Positive, Unit("ratio")] = 2.0
+    high: Annotated[float, Field(gt=0, le=1e9), Unit("ratio")] = 2.0
     """Largest weight; larger ones are lowered to it (3 in TRL)."""
 
     @model_validator(mode="after")
@@ -53,9 +53,9 @@ class RatioMask(Frozen):
     """Policy whose ratio to pi_gen must lie in the band. train: the policy being trained, in every optimiser step; the
     loss stays as it is. start: the policy at the start of the round; the loss then takes its ratio from pi_start, and
     is multiplied by the weight pi_start / pi_gen of what is kept, as in `truncate`."""
-    low: Annotated[float, Field(ge=0), Unit("ratio")] = 0.0
+    low: Annotated[float, Field(ge=0, le=1e9), Unit("ratio")] = 0.0
     """Lower end of the band."""
-    high: Annotated[Positive, Unit("ratio")] | None = 3.0
+    high: Annotated[float, Field(gt=0, le=1e9), Unit("ratio")] | None = 3.0
     """Upper end of the band; null for none."""
 
     @model_validator(mode="after")

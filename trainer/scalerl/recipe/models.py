@@ -5,7 +5,6 @@ folder keeps the runs, changing its weights makes new ones.
 """
 
 import hashlib
-import json
 import re
 from functools import lru_cache
 from pathlib import Path
@@ -14,7 +13,8 @@ from typing import Annotated, Any, Literal, Self
 from pydantic import Discriminator, Field, Tag, model_validator
 
 from scalerl.durable import file_sha256
-from scalerl.frozen import Count, Frozen
+from scalerl.frozen import Count, Frozen, Parameters
+from scalerl.plain_json import parsed_json
 
 NUM_EXPERTS = ("num_local_experts", "num_experts", "n_routed_experts")
 """Names that families use for the number of experts; the first is Mixtral's."""
@@ -25,13 +25,13 @@ class LlamaModel(Frozen):
     """A Llama-architecture decoder made from scratch."""
 
     type: Literal["llama"] = "llama"
-    hidden: Annotated[int, Field(ge=8, multiple_of=8)] = 64
+    hidden: Annotated[int, Field(ge=8, le=1_000_000, multiple_of=8)] = 64
     """Width of the residual stream."""
-    layers: Count = 4
+    layers: Annotated[int, Field(ge=1, le=10_000)] = 4
     """Decoder blocks."""
-    heads: Count = 4
+    heads: Annotated[int, Field(ge=1, le=10_000)] = 4
     """Attention heads; hidden / heads must be an even number."""
-    mlp: Annotated[int, Field(ge=8)] = 192
+    mlp: Annotated[int, Field(ge=8, le=10_000_000)] = 192
     """Width of the gated feed-forward layer."""
     tokenizer: Literal["symbols", "characters"] = "symbols"
     """One token per symbol of the synthetic tasks, or per byte of any text."""
@@ -46,19 +46,19 @@ class MoeModel(Frozen):
     """A Mixtral-architecture mixture of experts made from scratch (arXiv 2401.04088)."""
 
     type: Literal["moe"] = "moe"
-    hidden: Annotated[int, Field(ge=8, multiple_of=8)] = 64
+    hidden: Annotated[int, Field(ge=8, le=1_000_000, multiple_of=8)] = 64
     """Width of the residual stream."""
-    layers: Count = 4
+    layers: Annotated[int, Field(ge=1, le=10_000)] = 4
     """Decoder blocks."""
-    heads: Count = 4
+    heads: Annotated[int, Field(ge=1, le=10_000)] = 4
     """Attention heads; hidden / heads must be an even number."""
-    mlp: Annotated[int, Field(ge=8)] = 96
+    mlp: Annotated[int, Field(ge=8, le=10_000_000)] = 96
     """Width of one expert, a gated feed-forward layer."""
-    experts: Annotated[int, Field(ge=2)] = 8
+    experts: Annotated[int, Field(ge=2, le=100_000)] = 8
     """Experts per block."""
     experts_per_token: Count = 2
     """Experts that each token is routed to; must be below `experts`."""
-    router_loss: Annotated[float, Field(ge=0)] = 0.0
+    router_loss: Annotated[float, Field(ge=0, le=1e9)] = 0.0
     """Weight of the load-balancing loss of each trained sequence (arXiv 2412.19437), also in the warm start; 0 turns it
     off, Mixtral uses 0.001."""
     tokenizer: Literal["symbols", "characters"] = "symbols"
@@ -82,9 +82,9 @@ class Shape(Frozen):
     and 8 key-value heads, and mlp 14,336.
     """
 
-    parameters: Count
+    parameters: Parameters
     """Parameters stored, with a tied head counted once."""
-    active_parameters: Count | None = None
+    active_parameters: Parameters | None = None
     """Parameters used per token; null is all of them. A mixture of experts counts only the experts a token uses."""
     vocabulary: Count
     """Rows of the head's matrix."""
@@ -111,7 +111,7 @@ class PretrainedModel(Frozen):
     instead."""
     path_sha256: Annotated[str, Field(pattern="^([0-9a-f]{64})?$")] = ""
     """Hash of the folder's configuration, weights and tokenizer; filled in."""
-    router_loss: Annotated[float, Field(ge=0)] = 0.0
+    router_loss: Annotated[float, Field(ge=0, le=1e9)] = 0.0
     """Weight of the load-balancing loss of each trained sequence, as in `moe`; only for a mixture of experts."""
     shape: Shape | None = None
     """Sizes of the model, for `platform plan` on a machine without the folder. A run reads them from the folder, so
@@ -156,7 +156,7 @@ def read_config(folder: Path) -> dict[str, Any]:
             f"path {folder} has no {' and no '.join(missing)}; `save_pretrained` of transformers writes them"
         )
     try:
-        return json.loads((folder / "config.json").read_text())
+        return parsed_json((folder / "config.json").read_text())
     except ValueError as error:
         raise ValueError(f"path {folder}: config.json is not JSON ({error})") from None
 
@@ -185,7 +185,7 @@ def stored_shapes(folder: Path) -> dict[str, tuple[int, ...]]:
 def _header(path: Path) -> dict[str, tuple[int, ...]]:
     """Shapes in a file's header: 8 bytes of length, then JSON."""
     with path.open("rb") as file:
-        header = json.loads(file.read(int.from_bytes(file.read(8), "little")))
+        header = parsed_json(file.read(int.from_bytes(file.read(8), "little")))
     return {name: tuple(one["shape"]) for name, one in header.items() if name != "__metadata__"}
 
 
@@ -195,7 +195,7 @@ def linear_layers(folder: Path) -> dict[str, tuple[int, int]]:
     >>> linear_layers(Path("qwen"))
     {'model.layers.0.self_attn.q_proj': (896, 896), ...}
     """
-    config = json.loads((folder / "config.json").read_text())
+    config = parsed_json((folder / "config.json").read_text())
     experts = next((number for name in NUM_EXPERTS if (number := config.get(name))), 0)
     found: dict[str, tuple[int, int]] = {}
     for name, shape in stored_shapes(folder).items():

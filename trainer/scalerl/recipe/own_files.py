@@ -16,7 +16,7 @@ def find_source(module: str, folders: Sequence[Path]) -> tuple[Path, list[str]]:
     Raises ValueError if no folder has it, if its name is one of Python's own, or if a file is not Python.
     """
     if module.partition(".")[0] in sys.stdlib_module_names:
-        raise ValueError(f"module {module!r} has the name of a module of Python; rename the file")
+        raise ValueError(f"module {module!r} shares its name with a standard-library module; rename the file")
     places = list(dict.fromkeys(folder.expanduser().absolute() for folder in folders))
     for folder in places:
         if file_of_module(module, folder):

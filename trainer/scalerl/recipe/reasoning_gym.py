@@ -27,7 +27,7 @@ class ReasoningGym(OneTask):
     """Configuration of the data set, by the library's names; omitted settings have the library's defaults."""
     size: Annotated[Count, Unit("problems")] = 1000
     """Number of different problems, training and held-out together."""
-    seed: Annotated[int, Field(ge=0)] = 0
+    seed: Annotated[int, Field(ge=0, le=2**63 - 1)] = 0
     """Seed of the first problem; each draw adds one."""
     problems_sha256: Sha256 = None
     """Hash of all problems and answers, filled in when the recipe is resolved."""

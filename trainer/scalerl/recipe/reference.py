@@ -1,6 +1,6 @@
-"""All settings of a recipe and a scale as Markdown, generated from the models: `docs/recipes.md`.
+"""All settings of a recipe and a scale as Markdown, generated from the models: the site's page `recipes`.
 
-python -m scalerl.recipe.reference > docs/recipes.md      # make docs
+python -m scalerl.recipe.reference      # the page, in the terminal
 """
 
 import inspect

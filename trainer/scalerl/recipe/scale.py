@@ -4,7 +4,7 @@ from typing import Annotated, Any, Literal, Self
 
 from pydantic import Field, model_validator
 
-from scalerl.frozen import Count, Fraction, Frozen, Positive, Unit
+from scalerl.frozen import Count, Fraction, Frozen, Positive, Rate, Unit
 from scalerl.recipe.adapter import Adapter, NoAdapter
 from scalerl.recipe.cluster import ClusterSettings, Virtual
 from scalerl.recipe.generator import BuiltInGenerator, GeneratorSettings
@@ -16,11 +16,11 @@ from scalerl.recipe.tasks import AnyTask, Downstream, KSmallest
 class WarmStart(Frozen):
     """Supervised steps on demonstrations before RL; trained once per scale and seed, then shared."""
 
-    steps: Annotated[int, Field(ge=0), Unit("optimiser steps")] = 300
+    steps: Annotated[int, Field(ge=0, le=10**9), Unit("optimiser steps")] = 300
     """Optimiser steps; without a `warm_start` block a pretrained model gets none."""
-    batch: Annotated[Count, Unit("demonstrations")] = 128
+    batch: Annotated[int, Field(ge=1, le=1_000_000), Unit("demonstrations")] = 128
     """Demonstrations per step."""
-    learning_rate: Positive = 2.5e-3
+    learning_rate: Rate = 2.5e-3
     """Peak AdamW learning rate, which decays linearly to a tenth."""
     noise: Annotated[Fraction, Unit("probability")] = 0.1
     """Probability that a symbol of a demonstrated thought is replaced by another."""
@@ -29,23 +29,23 @@ class WarmStart(Frozen):
 class BatchSize(Frozen):
     """Rollouts per optimiser step = prompts x generations (ScaleRL §2: 48 x 16)."""
 
-    prompts: Annotated[Count, Unit("prompts")] = 48
+    prompts: Annotated[int, Field(ge=1, le=1_000_000), Unit("prompts")] = 48
     """Prompts per optimiser step, each with one group of rollouts."""
-    generations: Annotated[int, Field(ge=2), Unit("rollouts")] = 16
+    generations: Annotated[int, Field(ge=2, le=100_000), Unit("rollouts")] = 16
     """Rollouts per prompt."""
 
 
 class Generation(Frozen):
     """Token limits and sampling (ScaleRL §2: 12k thinking + 2k answer)."""
 
-    thinking: Annotated[Count, Unit("tokens")] | Literal["none"] = 12288
+    thinking: Annotated[int, Field(ge=1, le=10_000_000), Unit("tokens")] | Literal["none"] = 12288
     """Thinking budget in tokens, without the end-of-thinking phrase. The prompt ends with `<think>`, and the answer is
     what follows the first `</think>` in the text of the response, whichever tokens write it; a response without
     `</think>` has no answer. none: the prompt opens no thinking, and the whole response is the answer. Then `answer` is
     the only limit, longer responses are truncated, and length control `interruption` is rejected."""
-    answer: Annotated[Count, Unit("tokens")] = 2048
+    answer: Annotated[int, Field(ge=1, le=10_000_000), Unit("tokens")] = 2048
     """Answer budget in tokens, including the end of sequence; longer answers are truncated."""
-    temperature: Positive = 1.0
+    temperature: Annotated[float, Field(ge=0.001, le=1000)] = 1.0
     """Sampling temperature; behaviour log-probabilities are those of the tempered distribution."""
 
     @property
@@ -97,9 +97,9 @@ Layout = Literal["none", "sequences", "prompts"]
 class Optimiser(Frozen):
     """AdamW with warm-up and a learning-rate schedule (ScaleRL A.3: constant)."""
 
-    learning_rate: Positive = 5e-7
+    learning_rate: Rate = 5e-7
     """Peak learning rate, reached after warm-up."""
-    warmup_steps: Annotated[int, Field(ge=0), Unit("optimiser steps")] = 100
+    warmup_steps: Annotated[int, Field(ge=0, le=10**9), Unit("optimiser steps")] = 100
     """Steps of linear warm-up, which multiplies the schedule."""
     schedule: Schedule = ConstantRate()
     """Decay of the learning rate from its peak."""
@@ -107,9 +107,9 @@ class Optimiser(Frozen):
     """First-moment decay."""
     beta2: Annotated[float, Field(ge=0, lt=1)] = 0.95
     """Second-moment decay."""
-    eps: Positive = 1e-15
+    eps: Annotated[float, Field(ge=1e-30, le=1)] = 1e-15
     """Number added to the root of the second moment."""
-    weight_decay: Annotated[float, Field(ge=0)] = 0.01
+    weight_decay: Annotated[float, Field(ge=0, le=1000)] = 0.01
     """Decoupled weight decay."""
     max_grad_norm: Annotated[Positive, Unit("gradient norm")] | None = 1.0
     """Norm to which larger gradients are scaled down; null turns clipping off."""
@@ -137,9 +137,9 @@ class Optimiser(Frozen):
 class Evaluation(Frozen):
     """Held-out pass rate at a fixed compute interval (ScaleRL A.5: 1,000 prompts x 16, every 100 steps)."""
 
-    every: Annotated[Positive, Unit("compute units")] = 0.025
+    every: Annotated[float, Field(ge=1e-9, le=1e9), Unit("compute units")] = 0.025
     """Interval in compute units; step 0 is always evaluated."""
-    samples: Annotated[Count, Unit("rollouts per prompt")] = 16
+    samples: Annotated[int, Field(ge=1, le=100_000), Unit("rollouts per prompt")] = 16
     """Rollouts per held-out prompt."""
     downstream: tuple[Downstream, ...] = ()
     """Task files that are also measured, and never trained on."""
@@ -176,15 +176,15 @@ class Scale(Frozen):
     """Placement of the trained network and its optimiser."""
     evaluation: Evaluation = Evaluation()
     """Times and size of evaluations."""
-    compute_unit_gpu_hours: Annotated[Positive, Unit("GPU-hours")] = 16000.0
+    compute_unit_gpu_hours: Annotated[float, Field(ge=1e-9, le=1e12), Unit("GPU-hours")] = 16000.0
     """One unit of compute of a sweep's budget: modelled GPU-hours, or measured device-hours on the wall clock."""
-    threads: Annotated[Count, Unit("threads")] = 1
+    threads: Annotated[int, Field(ge=1, le=4096), Unit("threads")] = 1
     """CPU threads of the training process; on the virtual clock, of the whole run. Results on the virtual clock are
     bit-identical for the same number of threads and kind of processor."""
     device: Literal["cpu", "cuda"] | None = None
     """Device for training and decoding, by PyTorch's name; null is `cuda` if PyTorch sees a GPU, else `cpu`. Changes
     results only by rounding, so run ids do not depend on it; the run's log names the device used."""
-    checkpoint_every_s: Annotated[float, Field(ge=0), Unit("seconds")] = 15.0
+    checkpoint_every_s: Annotated[float, Field(ge=0, le=1e9), Unit("seconds")] = 15.0
     """Minimum wall-clock time between two checkpoints, which bounds the work that a crash can cost; 0 writes one after
     every step. Checkpoints of a large model are further apart, so that writing takes at most 5 % of the time. Changes
     no result, so run ids do not depend on it."""

@@ -30,13 +30,13 @@ class KSmallest(OneTask):
     type: Literal["k_smallest"] = "k_smallest"
     symbols: Annotated[int, Field(ge=8, le=36), Unit("symbols")] = 36
     """Size of the alphabet that the lists use."""
-    min_length: Annotated[int, Field(ge=2), Unit("symbols")] = 5
+    min_length: Annotated[int, Field(ge=2, le=10_000), Unit("symbols")] = 5
     """Shortest list."""
-    max_length: Annotated[int, Field(ge=2), Unit("symbols")] = 12
+    max_length: Annotated[int, Field(ge=2, le=10_000), Unit("symbols")] = 12
     """Longest list; also the largest difficulty."""
-    train_prompts: Annotated[Count, Unit("prompts")] = 4096
+    train_prompts: Annotated[int, Field(ge=1, le=100_000_000), Unit("prompts")] = 4096
     """Distinct training prompts."""
-    validation_prompts: Annotated[Count, Unit("prompts")] = 256
+    validation_prompts: Annotated[int, Field(ge=1, le=10_000_000), Unit("prompts")] = 256
     """Distinct held-out prompts; none is a training prompt."""
 
     @model_validator(mode="after")
@@ -67,9 +67,9 @@ class Modular(OneTask):
     """Operations of the shortest program used for a prompt."""
     max_operations: Annotated[int, Field(ge=1, le=3), Unit("operations")] = 3
     """Operations of the longest program; also the largest difficulty."""
-    train_prompts: Annotated[Count, Unit("prompts")] = 4096
+    train_prompts: Annotated[int, Field(ge=1, le=100_000_000), Unit("prompts")] = 4096
     """Distinct training prompts."""
-    validation_prompts: Annotated[Count, Unit("prompts")] = 256
+    validation_prompts: Annotated[int, Field(ge=1, le=10_000_000), Unit("prompts")] = 256
     """Distinct held-out prompts; none is a training prompt."""
 
     @model_validator(mode="after")
@@ -152,6 +152,11 @@ def _absent_if_null(form: str | int | None) -> bool:
     return form is None
 
 
+def _absent_if_true(reads_prose: bool) -> bool:
+    # Younger than other settings: writing true would change the identity of all runs.
+    return reads_prose
+
+
 class Math(TaskFile):
     """Mathematics, as in GSM8K, MATH and AIME; math-verify compares the answers (`scalerl.verifiers`)."""
 
@@ -169,12 +174,15 @@ class Math(TaskFile):
     of the answer before "####"."""
     template: Template = "{question}\n\nPut the final answer in \\boxed{}."
     """Text of the prompt; {name} is replaced by the column of that name, and {{name}} by {name}."""
+    reads_prose: Annotated[bool, Field(exclude_if=_absent_if_true)] = True
+    r"""Whether an answer counts that a mere sentence states, as in "She pays 5." If false, an answer must be marked: by
+    \boxed{}, by "####", between <answer> tags, by "Answer:" or "the answer is" in the last line, or stand alone."""
     time_limit_s: Annotated[float, Field(gt=0, le=60), Unit("s")] = 5.0
     """CPU seconds for one comparison; an answer that takes longer is wrong."""
 
 
 class Code(TaskFile):
-    """Programs that run in the sandbox and are judged by tests outside of it (`scalerl.verifiers.code_tests`)."""
+    """Programs that run in the sandbox and are judged by tests outside of it (`scalerl.verifiers.programs`)."""
 
     type: Literal["code"] = "code"
     form: Annotated[CodeForm | None, Field(exclude_if=_absent_if_null)] = None
@@ -286,7 +294,7 @@ FileSettings = Math | Code | MultipleChoice | Qa
 class Measured(Frozen):
     """Schedule and metrics of a task file that is never trained on."""
 
-    samples: Annotated[Count, Unit("rollouts per problem")] = 16
+    samples: Annotated[int, Field(ge=1, le=100_000), Unit("rollouts per problem")] = 16
     """Rollouts per problem."""
     every: Annotated[Count, Unit("evaluations")] = 1
     """Measure at every n-th evaluation, starting with the first."""

@@ -5,19 +5,27 @@
 """
 
 import json
+import math
 import os
 import re
 import sys
 from collections.abc import Mapping
 from typing import Any
 
+import yaml
+
 from scalerl.recipe.command import NEW, PLACEHOLDER, CommandRecipe, OverridesAs
 from scalerl.run.run_folder import RunFolder
 
-CONFIG_FILE = "config.yaml"
-HYDRA_WORD = re.compile(r"[A-Za-z_./\-][A-Za-z0-9_./:\-+%@]*")
+CONFIG_FILE, OVERRIDES = "config.yaml", "{overrides}"
+YAML_WORD = re.compile(r"[A-Za-z_][^\n]*")
+"""Text that YAML may write without quotes, unless it is a word such as `on`, which PyYAML quotes."""
+HYDRA_WORD = re.compile(r"[A-Za-z_/][A-Za-z0-9_./\-]*")
 """Text that Hydra reads as itself without quotes, unless it is one of HYDRA_VALUES."""
-HYDRA_VALUES = frozenset(("true", "false", "null", "nan", "inf", "-inf"))
+HYDRA_VALUES = frozenset(("true", "false", "null", "nan", "inf"))
+HYDRA_KEY = re.compile(r"[A-Za-z0-9_/\-+.$%*@?|\\:=,()\[\]{} \t]+")
+"""A key of a mapping that Hydra reads, with its marks escaped, unless it reads it as a value."""
+HYDRA_NUMBER = re.compile(r"[+-]?((\d[\d_]*(\.[\d_]*)?|\.\d[\d_]*)(e[+-]?\d[\d_]*)?|inf|nan)", re.IGNORECASE)
 
 
 def command_line(recipe: CommandRecipe, *, seed: int, budget: float, folder: RunFolder) -> list[str]:
@@ -25,11 +33,28 @@ def command_line(recipe: CommandRecipe, *, seed: int, budget: float, folder: Run
     values = values_of_run(seed=seed, budget=budget, folder=folder)
     line: list[str] = []
     for argument in recipe.command:
-        if argument == "{overrides}":
+        if argument == OVERRIDES:
             line += override_arguments(recipe.overrides, recipe.overrides_as)
         else:
             line.append(fill_placeholders(argument, values))
     return line
+
+
+def config_text(settings: Mapping[str, Any]) -> str:
+    """The configuration as YAML that means the same to readers of YAML 1.1 and 1.2, such as PyYAML and OmegaConf."""
+    return yaml.dump(dict(settings), Dumper=_EitherYaml, sort_keys=False, allow_unicode=True)
+
+
+class _EitherYaml(yaml.SafeDumper):
+    """Quotes texts such as `1e-3` and `0o17`, which only one of the two takes for a number."""
+
+    def represent_text(self, text: str) -> yaml.ScalarNode:
+        """A text, without quotes only if it begins as a word."""
+        style = None if YAML_WORD.fullmatch(text) else '"'
+        return self.represent_scalar("tag:yaml.org,2002:str", text, style=style)
+
+
+_EitherYaml.add_representer(str, _EitherYaml.represent_text)
 
 
 def values_of_run(*, seed: int, budget: float, folder: RunFolder) -> dict[str, str]:
@@ -48,18 +73,41 @@ def fill_placeholders(text: str, values: Mapping[str, str]) -> str:
     return PLACEHOLDER.sub(lambda found: values[found[1]] if found[1] else found[0][0], text)
 
 
-def override_arguments(overrides: dict[str, Any], form: OverridesAs) -> list[str]:
+def override_arguments(overrides: Mapping[str, Any], form: OverridesAs) -> list[str]:
     """The overrides as arguments; none if they are passed as environment variables."""
-    if form == "hydra":
-        return [f"{path}={hydra_text(value)}" for path, value in overrides.items()]
     if form == "variables":
         return []
-    return [text for path, value in overrides.items() for text in (_flag(path, form), plain_text(value))]
+    passed = overrides_passed(overrides, form).values()
+    if form == "hydra":
+        return [f"{name}={text}" for name, text in passed]
+    # argparse takes a text such as -1e-5 for another option, unless it is part of this one.
+    words = ([f"{name}={text}"] if text.startswith("-") else [name, text] for name, text in passed)
+    return [word for pair in words for word in pair]
 
 
-def variable_name(path: str) -> str:
-    """The environment variable of an override: `A_B` for `a.b`."""
-    return re.sub(r"[^A-Za-z0-9]", "_", path.removeprefix(NEW)).upper()
+def overrides_passed(overrides: Mapping[str, Any], form: OverridesAs) -> dict[str, tuple[str, str]]:
+    """Name and text of each override, by its path: `("--a.b", "1")`, `("A_B", "1")`.
+
+    Raises ValueError for a value that cannot be passed in this form.
+    """
+    text_of = hydra_text if form == "hydra" else plain_text
+    return {path: (_name(path, form), _passable(text_of(value))) for path, value in overrides.items()}
+
+
+def _name(path: str, form: OverridesAs) -> str:
+    if form == "hydra":
+        return path
+    name = path.removeprefix(NEW)
+    if form == "variables":
+        return re.sub(r"[^A-Za-z0-9]", "_", name).upper()
+    return f"--{name.replace('.', '_')}" if form == "flags_with_underscores" else f"--{name}"
+
+
+def _passable(text: str) -> str:
+    """The text unchanged; ValueError if no process can get it."""
+    if "\0" in text or any("\ud800" <= character <= "\udfff" for character in text):
+        raise ValueError(f"{text!r} has a character that no program can be given; remove it")
+    return text
 
 
 def environment_of_run(recipe: CommandRecipe, *, seed: int, budget: float, folder: RunFolder) -> dict[str, str]:
@@ -67,7 +115,7 @@ def environment_of_run(recipe: CommandRecipe, *, seed: int, budget: float, folde
     overrides = recipe.overrides if recipe.overrides_as == "variables" else {}
     return {
         **os.environ,
-        **{variable_name(path): plain_text(value) for path, value in overrides.items()},
+        **dict(overrides_passed(overrides, "variables").values()),
         "ABLATIONS_LOG": str(folder.metrics),
         "ABLATIONS_FOLDER": str(folder.work),
         "ABLATIONS_SEED": str(seed),
@@ -82,7 +130,11 @@ def number_text(number: float) -> str:
 
 
 def plain_text(value: Any) -> str:
-    """A value as one argument: text unchanged, anything else as JSON."""
+    """A value as one argument: text unchanged, a number that is not finite as `inf`, `-inf` or `nan`, anything else as
+    JSON.
+    """
+    if isinstance(value, float) and not math.isfinite(value):
+        return str(value)
     return value if isinstance(value, str) else json.dumps(value)
 
 
@@ -98,10 +150,14 @@ def hydra_text(value: Any) -> str:
         case list():
             return "[" + ",".join(map(hydra_text, value)) + "]"
         case dict():
-            return "{" + ",".join(f"{hydra_text(key)}:{hydra_text(part)}" for key, part in value.items()) + "}"
-    return json.dumps(value)
+            return "{" + ",".join(f"{_hydra_key(key)}:{hydra_text(part)}" for key, part in value.items()) + "}"
+    return plain_text(value)
 
 
-def _flag(path: str, form: OverridesAs) -> str:
-    name = path.removeprefix(NEW)
-    return f"--{name.replace('.', '_')}" if form == "flags_with_underscores" else f"--{name}"
+def _hydra_key(key: str) -> str:
+    """A key of a mapping inside a value, for which Hydra has no quotes."""
+    if not HYDRA_KEY.fullmatch(key) or HYDRA_NUMBER.fullmatch(key) or key.lower() in HYDRA_VALUES:
+        raise ValueError(
+            f"Hydra cannot read {key!r} as the key of a mapping; rename it, or let the program read {{config}}"
+        )
+    return re.sub(r"([\\()\[\]{}:=, \t])", r"\\\1", key)

@@ -11,6 +11,7 @@ import signal
 import subprocess
 import threading
 import time
+import uuid
 from collections import deque
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
@@ -18,15 +19,20 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-import yaml
-
 from scalerl.durable import write_atomically
 from scalerl.errors import Cancelled, ProgramFailed
-from scalerl.quantities import counted
 from scalerl.recipe.command import CommandRecipe, ProgramOwnLog
 from scalerl.recipe.file_hash import hashes_of_code
-from scalerl.run.command_line import CONFIG_FILE, command_line, environment_of_run, fill_placeholders, values_of_run
-from scalerl.run.run_folder import RunFolder
+from scalerl.run.command_line import (
+    CONFIG_FILE,
+    command_line,
+    config_text,
+    environment_of_run,
+    fill_placeholders,
+    values_of_run,
+)
+from scalerl.run.error_line import error_of_program
+from scalerl.run.run_folder import RunFolder, mode_for
 from scalerl.run.run_log import read_rows
 from scalerl.run.status_file import StatusFile
 from scalerl.sandbox.inside import PR_SET_PDEATHSIG, prctl
@@ -38,8 +44,8 @@ OwnLogReader = Callable[[Path, ProgramOwnLog], Sequence[Mapping[str, Any]]]
 """Reads a program's own log as rows of the run log; ValueError says why it cannot."""
 SIGNAL_MAY_FOLLOW_S = 1.0
 """Maximum delay between a signal to the program and the same signal to this process, as from `scancel`."""
-SHOWN_LINES, SHOWN_CHARACTERS = 5, 600
-"""Lines and characters of the program's output that are shown as the reason for a failure."""
+READ_BYTES = 65536
+"""Bytes of its output in which the error is looked for."""
 
 
 def run_program(
@@ -59,7 +65,7 @@ def run_program(
     """
     _refuse_other_code(recipe)
     folder.work.mkdir(exist_ok=True)
-    write_atomically(folder.path / CONFIG_FILE, yaml.safe_dump(recipe.settings, sort_keys=False).encode())
+    write_atomically(folder.path / CONFIG_FILE, config_text(recipe.settings).encode(), mode=mode_for(recipe.settings))
     log = ProgramLog(folder)
     if recipe.log is not None:
         place = Path(recipe.folder) / fill_placeholders(
@@ -78,7 +84,7 @@ def run_program(
                 program.end(recipe.grace_s)
                 raise ProgramFailed(
                     f"no evaluation was logged within {recipe.first_row_within_s:g} s (first_row_within_s) in "
-                    f"{log.place}{log.remedy}" + _last_lines(folder, status.attempt)
+                    f"{log.place}{log.remedy}" + _said_at_its_end(folder, status.attempt)
                 )
         code = program.code
     log.refresh(at_once=True)
@@ -90,11 +96,11 @@ def run_program(
     elif stop_asked.wait(SIGNAL_MAY_FOLLOW_S):
         raise Cancelled("asked to stop")
     elif code != 0:
-        raise ProgramFailed(f"the program ended {_how(code)} at {reached}" + _last_lines(folder, status.attempt))
+        raise ProgramFailed(f"the program ended {_how(code)} at {reached}" + _said_at_its_end(folder, status.attempt))
     elif log.is_empty:
         raise ProgramFailed(
             f"the program ended {_how(code)} without logging an evaluation in {log.place}{log.remedy}"
-            + _last_lines(folder, status.attempt)
+            + _said_at_its_end(folder, status.attempt)
         )
     else:
         ended = f"the program ended by itself {_how(code)} at {reached}, short of its budget"
@@ -244,7 +250,8 @@ def _started(recipe: CommandRecipe, seed: int, *, budget: float, folder: RunFold
         process = subprocess.Popen(
             line,
             cwd=recipe.folder,
-            env=environment_of_run(recipe, seed=seed, budget=budget, folder=folder),
+            env=environment_of_run(recipe, seed=seed, budget=budget, folder=folder)
+            | {"ABLATIONS_ATTEMPT": uuid.uuid4().hex},
             stdin=subprocess.DEVNULL,
             start_new_session=True,
             preexec_fn=_end_with_parent,
@@ -286,11 +293,11 @@ def _how(code: int) -> str:
     return f"by {signal.Signals(-code).name}" if code < 0 else f"with exit code {code}"
 
 
-def _last_lines(folder: RunFolder, attempt: int) -> str:
-    """The end of the program's output, to follow a reason; empty if it printed nothing."""
+def _said_at_its_end(folder: RunFolder, attempt: int) -> str:
+    """What the program said at its end, to follow a reason; empty if it printed nothing."""
     try:
-        text = folder.log(attempt).read_text(errors="replace")[-SHOWN_CHARACTERS:]
+        with folder.log(attempt).open("rb") as file:
+            file.seek(max(0, file.seek(0, os.SEEK_END) - READ_BYTES))
+            return error_of_program(file.read().decode(errors="replace"))
     except FileNotFoundError:
         return ""
-    lines = [line for line in text.splitlines() if line.strip()][-SHOWN_LINES:]
-    return f". Last {counted(len(lines), 'line')} of its output: " + " | ".join(lines) if lines else ""

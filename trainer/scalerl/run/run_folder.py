@@ -7,15 +7,18 @@ import json
 import os
 import re
 import shutil
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from pydantic import ValidationError
 
-from scalerl.durable import sync_file, write_atomically
+from scalerl.credentials import values_without_secrets
+from scalerl.durable import naming, replace_once, sync_file, write_atomically
 from scalerl.errors import CannotResume
+from scalerl.plain_json import parsed_json
 from scalerl.recipe import ResolvedRecipe
 from scalerl.recipe.command import AnyRecipe, recipe_from_stored
 from scalerl.recipe.own_function import copy_files
@@ -24,6 +27,8 @@ from scalerl.run.status import RunStatus
 
 IDENTITY = re.compile("[0-9a-f]{12}")
 """Pattern of a run's id, which names its folder."""
+WITHOUT_PASSWORDS = "without_passwords"
+"""Key of a recipe.json whose passwords an export has hidden."""
 
 
 @contextmanager
@@ -51,6 +56,16 @@ def remove_leftovers(folder: Path) -> None:
             shutil.rmtree(path, ignore_errors=True)
         else:
             path.unlink(missing_ok=True)
+
+
+def shared(content: Mapping[str, Any]) -> bytes:
+    """A recipe.json without passwords, which says so, because its hash is no longer the run's id."""
+    return json.dumps({**values_without_secrets(content), WITHOUT_PASSWORDS: True}, indent=1).encode()
+
+
+def mode_for(content: Mapping[str, Any]) -> int:
+    """The mode of a file with this content: only the owner may read one that holds a password."""
+    return 0o666 if values_without_secrets(content) == content else 0o600
 
 
 class Inside:
@@ -110,13 +125,19 @@ class RunFolder:
         plain = {"id": identity, "seed": seed, "recipe": recipe.model_dump(mode="json")}
         content = json.dumps(plain, indent=1).encode()
         if not stored.exists():
-            write_atomically(stored, content)
+            write_atomically(stored, content, mode=mode_for(plain))
         elif stored.read_bytes() != content:
             found, its_seed = self.read_recipe()
-            if found.identity(its_seed) == identity:
+            if found.identity(its_seed) == identity or stored.read_bytes() == shared(plain):
                 planned = stored.stat()
-                write_atomically(stored, content)
+                write_atomically(stored, content, mode=mode_for(plain))
                 os.utime(stored, ns=(planned.st_atime_ns, planned.st_mtime_ns))  # keep the time of the plan
+
+    def shareable_recipe(self) -> bytes:
+        """The content of recipe.json for other people, without passwords."""
+        stored = (self.path / "recipe.json").read_bytes()
+        content = parsed_json(stored)
+        return stored if values_without_secrets(content) == content else shared(content)
 
     def read_recipe(self) -> tuple[AnyRecipe, int]:
         """The resolved recipe and the seed; CannotResume if they differ from those the run was made with.
@@ -129,7 +150,7 @@ class RunFolder:
             "`platform train`), which rewrites it"
         )
         try:
-            content = json.loads(path.read_bytes())
+            content = parsed_json(path.read_bytes())
             recipe, seed = recipe_from_stored(content["recipe"]), content["seed"]
             written = content.get("id")
             if type(seed) is not int:
@@ -147,7 +168,7 @@ class RunFolder:
             raise CannotResume(f"{path} is damaged ({reason}). {way_back}") from error
         identity, name = recipe.identity(seed), self.path.name
         for expected in (written, name if IDENTITY.fullmatch(name) else None):
-            if expected is not None and expected != identity:
+            if expected is not None and expected != identity and WITHOUT_PASSWORDS not in content:
                 raise CannotResume(
                     f"{path} describes run {identity}, but this is run {expected}: the file was edited, or "
                     f"another version of the code, which gives this recipe another id, wrote it. {way_back}. To train "
@@ -177,6 +198,22 @@ class RunFolder:
                 message=f"{path} is damaged ({error}); the next attempt resumes from the checkpoint and rewrites it"
             )
 
-    def write_status(self, status: RunStatus) -> None:
-        """Replace status.json."""
-        write_atomically(self.path / "status.json", status.to_json())
+    def write_status(self, status: RunStatus, *, is_last: bool = True) -> None:
+        """Replace status.json; OSError if that fails.
+
+        One try is made of a heartbeat, which the next follows soon. The last status of an attempt is tried repeatedly,
+        and at last written over the old one, for which even a full disk has room.
+        """
+        path, content = self.path / "status.json", status.to_json()
+        if not is_last:
+            with naming(path):
+                replace_once(path, content)
+            return
+        try:
+            write_atomically(path, content)
+        except OSError:
+            if not path.exists():
+                raise
+            with path.open("r+b") as file:
+                file.write(content)
+                file.truncate()

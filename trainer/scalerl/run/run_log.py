@@ -14,12 +14,15 @@ import os
 from collections.abc import Iterator, Mapping
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, BinaryIO, Literal
 
+from scalerl.durable import naming, persistently
+from scalerl.plain_json import parsed_json
 from scalerl.run.sealed_json import read_sealed
 
 WALL_FIELDS = frozenset({"wall_s", "off_clock_s"})
 LOG_FILE = "metrics.jsonl"
+BYTES_AT_ONCE = 1 << 20
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -56,7 +59,7 @@ def read_rows(path: Path, kind: str | None = None) -> Iterator[dict[str, Any]]:
             if not line.endswith(b"\n"):
                 return
             try:
-                row = json.loads(line)
+                row = parsed_json(line)
                 if not isinstance(row, dict):
                     raise ValueError("not an object")
             except ValueError as error:
@@ -78,12 +81,21 @@ class LogMark:
         if not path.exists():
             return None if self.bytes == 0 else f"{path} is missing"
         with path.open("rb") as file:
-            found = file.read(self.bytes)
-        if len(found) < self.bytes:
-            return f"{path} has {len(found)} bytes, but had {self.bytes} when the checkpoint was written"
-        if hashlib.sha256(found).hexdigest() != self.sha256:
+            found, size = hash_of_beginning(file, self.bytes)
+        if size < self.bytes:
+            return f"{path} has {size} bytes, but had {self.bytes} when the checkpoint was written"
+        if found.hexdigest() != self.sha256:
             return f"{path} has changed since it was written, in its first {self.bytes} bytes"
         return None
+
+
+def hash_of_beginning(file: BinaryIO, length: int) -> tuple["hashlib._Hash", int]:
+    """SHA-256 of the next `length` bytes of a file, and how many there were; the file is then behind them."""
+    found, size = hashlib.sha256(), 0
+    while part := file.read(min(BYTES_AT_ONCE, length - size)):
+        found.update(part)
+        size += len(part)
+    return found, size
 
 
 EMPTY_LOG = LogMark(bytes=0, sha256=hashlib.sha256().hexdigest())
@@ -108,21 +120,22 @@ class MetricsLog:
     def __init__(self, path: Path, length: int) -> None:
         """Open `path` for appending after its first `length` bytes, cutting off later rows of a crashed attempt."""
         path.touch()
-        self._file = path.open("r+b")
+        self._path, self._file = path, path.open("r+b")
         self._file.truncate(length)
-        self._sha256 = hashlib.sha256(self._file.read(length))
+        self._sha256, _ = hash_of_beginning(self._file, length)
 
     def write(self, row: Mapping[str, Any]) -> None:
         """Append one row."""
         line = json.dumps(row, allow_nan=False).encode() + b"\n"
-        self._file.write(line)
-        self._file.flush()
+        with naming(self._path):
+            self._file.write(line)
+        persistently(self._file.flush, self._path)
         self._sha256.update(line)
 
     def sync(self) -> LogMark:
         """Flush all rows to disk and return the log's mark."""
-        self._file.flush()
-        os.fsync(self._file.fileno())
+        persistently(self._file.flush, self._path)
+        persistently(lambda: os.fsync(self._file.fileno()), self._path)
         return LogMark(bytes=self._file.tell(), sha256=self._sha256.hexdigest())
 
     def close(self) -> None:

@@ -4,6 +4,8 @@ import hashlib
 import json
 from typing import Any
 
+from scalerl.plain_json import parsed_json
+
 SEAL_KEY = "sha256"
 """The key of the SHA-256 of all other keys."""
 
@@ -18,10 +20,7 @@ def read_sealed(content: bytes) -> tuple[dict[str, Any], bool]:
 
     ValueError if the content is not a JSON object, or has been changed.
     """
-    try:
-        found = json.loads(content)
-    except RecursionError:
-        raise ValueError("nested too deeply") from None
+    found = parsed_json(content)
     if not isinstance(found, dict):
         raise ValueError("not a JSON object")
     if SEAL_KEY not in found:

@@ -8,7 +8,11 @@ from contextlib import suppress
 from dataclasses import replace
 from typing import Any
 
+from scalerl.credentials import without_secrets
+from scalerl.durable import error_text
+from scalerl.quantities import counted
 from scalerl.run.run_folder import RunFolder
+from scalerl.run.status import RunStatus
 
 HEARTBEAT_EVERY_S = 1.0
 """Wall-clock seconds between two writes of status.json."""
@@ -42,6 +46,8 @@ class StatusFile:
         )
         self._spent: list[tuple[float, float]] = []
         self._written = 0.0
+        self._num_failed, self._failure = 0, ""
+        """Number of failed writes of this attempt, and the reason for the last."""
         self.write("running")
 
     @property
@@ -75,10 +81,28 @@ class StatusFile:
         return (wall_s - began_s) / (compute - from_) if compute > from_ else None
 
     def write(self, state: str, message: str = "") -> None:
-        """Write the state and all known fields."""
+        """Write the state and all known fields.
+
+        A failed write costs no run: the next heartbeat is another try, and the end of the attempt is tried repeatedly.
+        """
         self._written = time.time()
-        self._status = replace(self._status, state=state, message=message, heartbeat=self._written)
-        self._folder.write_status(self._status)
+        self._status = replace(self._status, state=state, message=without_secrets(message), heartbeat=self._written)
+        try:
+            self._folder.write_status(self._told(), is_last=state != "running")
+        except OSError as error:
+            self._num_failed += 1
+            if self._num_failed == 1:
+                with suppress(OSError):
+                    print(f"warning: {error_text(error)}; the run goes on", flush=True)
+            self._failure = error.strerror or str(error)
+
+    def _told(self) -> RunStatus:
+        """The status, with a warning if earlier ones could not be written."""
+        if not self._num_failed:
+            return self._status
+        times = counted(self._num_failed, "time")
+        said = f"status.json could not be written {times} ({self._failure}); the run went on"
+        return replace(self._status, warnings=(*self._status.warnings, said))
 
 
 def processor() -> str:

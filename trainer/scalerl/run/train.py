@@ -3,13 +3,14 @@
 import signal
 import threading
 from collections.abc import Iterator
-from contextlib import AbstractContextManager, closing, contextmanager, nullcontext, suppress
+from contextlib import AbstractContextManager, closing, contextmanager, nullcontext
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from filelock import FileLock, Timeout
 
 from scalerl.cluster.placement import NodeOfRun
+from scalerl.durable import error_text
 from scalerl.errors import Busy, Cancelled, Rejected, ScaleRLError
 from scalerl.recipe import ResolvedRecipe
 from scalerl.recipe.command import CommandRecipe
@@ -67,9 +68,7 @@ def train(
                 status.write("cancelled", "asked to stop")
                 raise
             except BaseException as error:
-                with suppress(OSError):
-                    is_ours = isinstance(error, ScaleRLError)
-                    status.write("failed", str(error) if is_ours else f"{type(error).__name__}: {error}")
+                status.write("failed", str(error) if isinstance(error, ScaleRLError) else error_text(error))
                 raise
     except Timeout:
         raise Busy(f"{path}: another process is training this run; wait for it, or stop it") from None
@@ -117,15 +116,20 @@ def coordinator_of(
 
 @contextmanager
 def stop_on_signals() -> Iterator[threading.Event]:
-    """Yield an event set by SIGTERM and Ctrl-C during the block; the previous handlers are restored afterwards.
+    """Yield an event set by SIGTERM, Ctrl-C and the end of a terminal during the block; the previous handlers are
+    restored afterwards.
 
-    If Ctrl-C is ignored, as in the jobs of a sweep, it stays ignored.
+    A signal that is ignored, as Ctrl-C in the jobs of a sweep, stays ignored.
     """
     asked = threading.Event()
     if threading.current_thread() is not threading.main_thread():
         yield asked
         return
-    caught = [number for number in (signal.SIGTERM, signal.SIGINT) if signal.getsignal(number) != signal.SIG_IGN]
+    caught = [
+        number
+        for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP)
+        if signal.getsignal(number) != signal.SIG_IGN
+    ]
     before = {number: signal.signal(number, lambda *_: asked.set()) for number in caught}
     try:
         yield asked

@@ -20,9 +20,8 @@ from filelock import FileLock, Timeout
 from torch import Tensor
 
 from scalerl.durable import file_sha256
-from scalerl.errors import Cancelled, CannotResume
+from scalerl.errors import Cancelled, CannotResume, Diverged
 from scalerl.learner.adamw import AdamW
-from scalerl.learner.learner import Diverged
 from scalerl.model.build import empty_policy
 from scalerl.model.packing import padded_micro_batches
 from scalerl.model.policy import Policy

@@ -65,7 +65,7 @@ def mount(source, target, kind, flags, options=None):
 
 
 def build_tree(spec):
-    """Build a root with a read-only interpreter, four devices and one small writable folder; hide the old root."""
+    """Build a root with what `spec` makes readable, a few devices and a small writable folder; hide the old root."""
     root = spec["root"]
     mount(None, "/", None, MS_REC | MS_PRIVATE)
     mount("tmpfs", root, "tmpfs", MS_NOSUID | MS_NODEV, "mode=755,size=1m")

@@ -25,6 +25,9 @@ DENIED = {
     "process_vm_writev": (311, 271),
     "pidfd_getfd": (438, 438),
     "kcmp": (312, 272),
+    # Priorities of other processes, such as of all processes of the user; one's own need no change either.
+    "setpriority": (141, 140),
+    "ioprio_set": (251, 30),
     # Namespaces and mounts.
     "unshare": (272, 97),
     "setns": (308, 268),
@@ -104,7 +107,13 @@ WRITING = 0o1 | 0o2 | 0o100 | 0o1000 | 0o2000
 """O_WRONLY, O_RDWR, O_CREAT, O_TRUNC, O_APPEND."""
 CLONE_NEWUSER = 0x10000000
 # Calls denied by an argument: their numbers, its position, and its bits of which none may be set.
-LIMITS_OF_ANOTHER = {"prlimit64": ((302, 261), 0, 0xFFFFFFFF)}
+OF_ANOTHER = {
+    "prlimit64": ((302, 261), 0, 0xFFFFFFFF),
+    "sched_setparam": ((142, 118), 0, 0xFFFFFFFF),
+    "sched_setscheduler": ((144, 119), 0, 0xFFFFFFFF),
+    "sched_setaffinity": ((203, 122), 0, 0xFFFFFFFF),
+    "sched_setattr": ((314, 274), 0, 0xFFFFFFFF),
+}
 NEW_USER_NAMESPACE = {"clone": ((56, 220), 0, CLONE_NEWUSER)}
 OPENING = {"open": ((2, None), 1, WRITING), "openat": ((257, 56), 2, WRITING)}
 
@@ -124,7 +133,8 @@ def seccomp_filter(machine: str) -> bytes:
 
     Calls in another numbering (i386, x32) are killed or rejected, since the table does not apply to them. clone3
     returns ENOSYS, because the filter cannot see its flags in memory; the C library then uses clone. A process may
-    change only its own limits (prlimit64 of process 0), or it could have the supervisor killed.
+    change only its own limits, processors and scheduling class (those of process 0), or it could have the supervisor
+    killed, or make it too slow to end a program in time.
     """
     return _filter(machine, DENIED, NEW_USER_NAMESPACE)
 
@@ -155,7 +165,7 @@ def _filter(
     for numbers in denied.values():
         if (number := numbers[column]) is not None:
             code += [(JUMP_EQUAL, 0, 1, number), (RETURN, 0, 0, REFUSE)]
-    for numbers, position, bits in [*LIMITS_OF_ANOTHER.values(), *denied_by_argument.values()]:
+    for numbers, position, bits in [*OF_ANOTHER.values(), *denied_by_argument.values()]:
         if (number := numbers[column]) is not None:
             code += [
                 (JUMP_EQUAL, 0, 4, number),

@@ -19,8 +19,8 @@ in a file, with prompts and answers as text
   questions      NaturalQuestions, SQuAD
   forms          columns and right answers of published data sets by name; live_code_bench: LiveCodeBench
   asked          the text of a prompt: a template filled from a row
-  file_task      the common part of these four; files: rows of JSON lines, Parquet and `datasets` folders,
-                 with numbers that keep their original text
+  file_task      the common part of these four; files: rows of JSON lines, Parquet and `datasets` folders;
+                 written_json: JSON whose numbers keep their text; arrow_values: columns of Arrow, also of JSON
 made by a library
   gym            data sets of `reasoning-gym`
 made by a function of the user

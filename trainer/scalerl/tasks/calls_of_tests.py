@@ -11,7 +11,7 @@ from scalerl.tasks.program_text import loaded_names
 from scalerl.tasks.text_task import UnusableError
 
 RUNS_A_CLASS = "run_test_class"
-"""Function with which the test process runs a test class (`scalerl.verifiers.python_test_processes`)."""
+"""Function with which the test process runs a test class (`scalerl.verifiers.programs.python_test_processes`)."""
 Function = ast.FunctionDef | ast.AsyncFunctionDef
 
 
@@ -21,7 +21,7 @@ def calls_of_tests(tree: ast.Module, entry_point: str | None, where: str) -> lis
     lines: list[str] = []
     for name, count in Counter(_name(node) for node in tree.body if _holds_tests(node)).items():
         if count > 1 and name:
-            raise UnusableError(f"{where}: tests define {name!r} {count} times, so that all but the last would be lost")
+            raise UnusableError(f"{where}: tests define {name!r} {count} times; all but the last would be lost")
     local = {_name(node) for node in tree.body} - {""}
     for node in tree.body:
         name = _name(node)
@@ -31,7 +31,7 @@ def calls_of_tests(tree: ast.Module, entry_point: str | None, where: str) -> lis
             continue
         elif isinstance(node, ast.ClassDef):
             if has_assertion(node):
-                raise UnusableError(f"{where}: an assertion is in the class {name!r}, which nobody uses")
+                raise UnusableError(f"{where}: the class {name!r} contains an assertion but is never used")
         elif isinstance(node, Function) and (_holds_tests(node) or local & set(loaded_names(node))):
             lines += _call(node, entry_point, where)
     return lines
@@ -69,7 +69,7 @@ def _call(node: Function, entry_point: str | None, where: str) -> list[str]:
     is_candidate = len(required) == 1 and (node.name == "check" or required[0].arg == "candidate")
     if required and not (is_candidate and entry_point is not None):
         wanted = ", ".join(arg.arg for arg in required)
-        raise UnusableError(f"{where}: nobody calls the tests in {node.name!r}, which needs {wanted}")
+        raise UnusableError(f"{where}: the tests in {node.name!r} are never called; it needs {wanted}")
     if isinstance(node, ast.AsyncFunctionDef):
         return ["import asyncio", f"asyncio.run({node.name}{given})"]
     return [f"{node.name}{given}"]

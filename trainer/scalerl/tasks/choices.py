@@ -2,7 +2,6 @@
 
 import hashlib
 import re
-from collections import Counter
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -16,12 +15,10 @@ from scalerl.tasks.left_out import LeftOut
 from scalerl.tasks.same_problem import problem_key
 from scalerl.tasks.text_task import Problem, TextTask, UnusableError
 from scalerl.tokens import Tokenizer
-from scalerl.verifiers.choice import LETTERS, judge_choice
+from scalerl.verifiers.short_answers.choice import LETTERS, judge_choice
 
 CHOICES = ("choices", "options", "endings")
 CHOICE_COLUMNS = ("answerKey", "answer", "label")
-MOST_ALIKE, FEWEST_ALIKE = 0.75, 20
-"""Share of problems with one letter from which a note says so, and the fewest problems of which it does."""
 
 
 def choice_task(settings: MultipleChoice, tokenizer: Tokenizer) -> TextTask:
@@ -33,7 +30,7 @@ def choice_task(settings: MultipleChoice, tokenizer: Tokenizer) -> TextTask:
 
     first = _first_number(settings)
     notes = ("positions of right choices count from 1, as no row has 0",) if first and not settings.count_from else ()
-    task = file_task(
+    return file_task(
         settings,
         tokenizer,
         read=lambda row: choice_problem(row, settings, first),
@@ -41,18 +38,10 @@ def choice_task(settings: MultipleChoice, tokenizer: Tokenizer) -> TextTask:
         num_judges=1,
         notes=notes,
     )
-    letters = Counter(prompt.answer[0] for prompt in (*task.train, *task.validation))
-    (letter, count), total = letters.most_common(1)[0], letters.total()
-    if count >= MOST_ALIKE * total and total >= FEWEST_ALIKE:
-        task.notes += (
-            f"the right choice is {letter} in {count:,} of {total:,} problems, so always to answer {letter} earns that "
-            "pass rate; shuffle the choices of each row",
-        )
-    return task
 
 
 def choice_problem(row: TaskRow, settings: MultipleChoice, first: int | None = 0) -> Problem:
-    """Problem in one row; answers that are numbers count from `first`, and are texts of choices if that is None."""
+    """The problem in one row; numeric answers are positions counted from `first`, or texts of choices if it is None."""
     question = row.text("question", settings.question, ("question", "problem", "prompt", "ctx"))
     texts, labels = _choices(_written(row, settings), row.where)
     answer = row.value("answer", settings.answer, CHOICE_COLUMNS)

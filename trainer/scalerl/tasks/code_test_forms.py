@@ -13,6 +13,7 @@ all of it.
 """
 
 import json
+from dataclasses import replace
 from typing import Any
 
 from scalerl.tasks.files import unpacked
@@ -21,8 +22,16 @@ from scalerl.tasks.paired_tests import as_lines, method_of, paired_tests
 from scalerl.tasks.program_text import python_tree
 from scalerl.tasks.python_test_code import PythonSource, compared_calls, python_test
 from scalerl.tasks.text_task import UnusableError
-from scalerl.verifiers.code_tests import CodeTest, StdioTest, read_tests
-from scalerl.verifiers.python_tests import PythonTest
+from scalerl.verifiers.programs.code_tests import CodeTest, StdioTest, read_tests
+from scalerl.verifiers.programs.python_tests import PythonTest
+
+
+def of_graders(written: Any) -> bool:
+    """True for tests of inputs and outputs, whose public graders give programs names (`given_names`)."""
+    match written:
+        case {"inputs": _} | {"input": _} | {"test_cases": _} | [{"input": _, "output": _}, *_]:
+            return True
+    return False
 
 
 def written_tests(written: Any, where: str, source: PythonSource) -> tuple[CodeTest, ...] | PythonTest:
@@ -31,7 +40,7 @@ def written_tests(written: Any, where: str, source: PythonSource) -> tuple[CodeT
     `source` is what Python tests need besides their own text.
     """
     beginning = source.starter_code or source.solution or ""
-    match _unpacked(written, where):
+    match unpacked_tests(written, where):
         case str(text) if text.strip():
             return _in_python(text, where, source)
         case "" | str() | {} as nothing if not nothing or isinstance(nothing, str):
@@ -56,10 +65,13 @@ def written_tests(written: Any, where: str, source: PythonSource) -> tuple[CodeT
 
 def _in_python(text: str, where: str, source: PythonSource) -> tuple[CodeTest, ...] | PythonTest:
     test = python_test(text, where, source)
-    return test if source.runs_as_written else compared_calls(text, source) or test
+    calls = compared_calls(text, source) or ()
+    if not source.runs_as_written:
+        return calls or test
+    return replace(test, calls=calls) if {one.call for one in calls} <= {*test.names} else test
 
 
-def _unpacked(written: Any, where: str) -> Any:
+def unpacked_tests(written: Any, where: str) -> Any:
     """`written`, parsed if it is a text with JSON or printed by Python; raises ValueError for broken JSON."""
     if not isinstance(written, str) or written.lstrip()[:1] not in ("[", "{"):
         return written

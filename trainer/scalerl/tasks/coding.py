@@ -4,27 +4,29 @@ import os
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cache
 
 from scalerl.recipe import Code
 from scalerl.recipe.template import shows
 from scalerl.rollout import Judgement
 from scalerl.sandbox import Sandbox
 from scalerl.tasks.asked import asked
-from scalerl.tasks.code_test_forms import written_tests
+from scalerl.tasks.code_test_forms import of_graders, unpacked_tests, written_tests
 from scalerl.tasks.file_task import file_task
 from scalerl.tasks.files import TaskRow
 from scalerl.tasks.forms import CODE_COLUMNS
 from scalerl.tasks.function_head import FunctionHead, head_in, whole_program
-from scalerl.tasks.live_code_bench import HEADER, question_of, tests_of, with_starter_code
+from scalerl.tasks.live_code_bench import DEEP, question_of, tests_of, with_starter_code
 from scalerl.tasks.paired_tests import joined_columns
 from scalerl.tasks.program_text import WrittenProgram, program_in, python_tree
 from scalerl.tasks.proof import Tests, names_called, refuse_what_proves_nothing
 from scalerl.tasks.python_test_code import PythonSource
 from scalerl.tasks.text_task import Problem, TextTask, UnusableError
 from scalerl.tokens import Tokenizer
-from scalerl.verifiers.code_tests import StdioTest, judge_code
-from scalerl.verifiers.python_tests import PythonTest, judge_python
+from scalerl.verifiers.programs.code_tests import StdioTest, judge_code
+from scalerl.verifiers.programs.python_tests import PythonTest, judge_python
 
+_FUNCTION = re.compile(r"^[ \t]*(?:async )?def \w+\(.*:[ \t]*$", re.MULTILINE)
 MORE_THAN_TESTS = ("generated_checker", "interaction_format", "input_file")
 """Columns of Codeforces and CodeContests with a value if several outputs are right, or are not standard output."""
 
@@ -38,11 +40,13 @@ class JudgedBy:
     """Start of the function that an answer may complete; None if the row has none."""
     before: str = ""
     """Text before the program if the tests are calls or inputs; Python tests have their own."""
+    gives_names: bool = False
+    """True if such a program may use the names of `scalerl.verifiers.programs.given_names` without importing them."""
 
 
 def code_task(settings: Code, tokenizer: Tokenizer) -> TextTask:
     """Task of a file of programming problems; raises SandboxUnavailable if programs cannot be isolated."""
-    sandbox = Sandbox()
+    sandbox = usable_sandbox()
 
     def judge(text: str, gold: JudgedBy) -> Judgement:
         tests = gold.tests
@@ -54,13 +58,20 @@ def code_task(settings: Code, tokenizer: Tokenizer) -> TextTask:
         if isinstance(tests, PythonTest):
             outcome = judge_python(found.text, tests, sandbox=sandbox, limits=settings.limits)
         else:
-            outcome = judge_code(found.text, tests, sandbox=sandbox, limits=settings.limits, before=gold.before)
+            more = {"before": gold.before, "gives_names": gold.gives_names}
+            outcome = judge_code(found.text, tests, sandbox=sandbox, limits=settings.limits, **more)
         return Judgement(outcome, found.dropped)
 
     num_judges = min(8, os.cpu_count() or 1)
     return file_task(
         settings, tokenizer, read=lambda row: code_problem(row, settings), judge=judge, num_judges=num_judges
     )
+
+
+@cache
+def usable_sandbox() -> Sandbox:
+    """The sandbox of all tasks of this process, as finding one that works takes the start of a program or two."""
+    return Sandbox()
 
 
 def code_problem(row: TaskRow, settings: Code) -> Problem:
@@ -70,7 +81,7 @@ def code_problem(row: TaskRow, settings: Code) -> Problem:
     program = row.optional_text("solution", settings.solution, columns.solution)
     starter_code = _text(row, "starter_code") or ""
     if settings.form == "livecodebench":
-        gold = JudgedBy(tests=tests_of(row), head=head_in(starter_code), before=HEADER)
+        gold = JudgedBy(tests=tests_of(row), head=head_in(starter_code), before=DEEP, gives_names=True)
         return _problem(question, question_of(question, starter_code), gold, program, row, settings)
     if needed := [name for name in MORE_THAN_TESTS if _text(row, name)]:
         raise UnusableError(f"{row.where}: {needed[0]} has a value, but programs are judged by equal output alone")
@@ -82,12 +93,14 @@ def code_problem(row: TaskRow, settings: Code) -> Problem:
         program = program_in(program).text
     elif program is not None and head and python_tree(program) is None:
         program = f"{head.text}{program}"  # only the function's body
+    has_start = bool(starter_code.strip() or head or _FUNCTION.search(question))
     source = PythonSource(
         entry_point=entry_point,
         before=_before(row, question, head, starter_code),
         setup="\n".join([*_lines(row, "test_imports"), _text(row, "test_setup_code") or ""]),
         solution=program,
         starter_code=starter_code,
+        gives_names=has_start,
         runs_as_written=settings.form is not None,
     )
     written = joined_columns(row.values) if settings.tests is None and settings.form is None else None
@@ -95,12 +108,17 @@ def code_problem(row: TaskRow, settings: Code) -> Problem:
         raise ValueError(f"{row.where}: tests are in test_list and in test; name one column by `tests: COLUMN`")
     if written is None and not _text_or_values(row, settings, columns.tests):
         raise UnusableError(f"{row.where}: no tests, so every program would be right")
-    tests = written_tests(written or row.value("tests", settings.tests, columns.tests), row.where, source)
+    written = unpacked_tests(written or row.value("tests", settings.tests, columns.tests), row.where)
+    tests = written_tests(written, row.where, source)
     if settings.form is not None and not isinstance(tests, PythonTest):
         raise ValueError(f"{row.where}: the tests of {settings.form} are Python text; omit `form` for others")
     is_of_leetcode = any(name.startswith("Solution.") for name in names_called(tests))  # written without imports
-    before = HEADER if is_of_leetcode else source.before if head else ""
-    gold = JudgedBy(tests=tests, head=head or head_in(starter_code), before=before)
+    gold = JudgedBy(
+        tests=tests,
+        head=head or head_in(starter_code),
+        before=DEEP if is_of_leetcode else source.before if head else "",
+        gives_names=has_start or is_of_leetcode or of_graders(written),
+    )
     return _problem(question, with_starter_code(question, starter_code), gold, program, row, settings)
 
 
@@ -133,7 +151,7 @@ def _before(row: TaskRow, question: str, head: FunctionHead | None, starter_code
     if starter_code and given != question and python_tree(given):
         return given
     if "class Solution" in starter_code:
-        return HEADER
+        return DEEP
     lines = [*_lines(row, "test_imports"), *(_text(row, "test_setup_code") or "").splitlines()]
     return "\n".join(line for line in lines if re.match(r"(import|from) ", line))
 

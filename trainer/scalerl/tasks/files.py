@@ -8,61 +8,24 @@ Where a column's name is asked for, a path names a part of a column: `prompt.0.c
 import ast
 import codecs
 import gzip
-import json
 import math
 import zlib
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from decimal import Decimal
-from functools import reduce
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-
+from scalerl.readable_folders import refuse_unreadable
+from scalerl.tasks.arrow_values import plain_values
 from scalerl.tasks.left_out import LeftOut
+from scalerl.tasks.written_json import JSON, WrittenFloat, WrittenInteger, WrittenList, decoded
 
-MOST_DIGITS = 4000
-"""Most digits converted at a time; Python allows fewer than 4300."""
 MOST_PARTS_NAMED = 8
 """Most parts of a column that an error names."""
-
-
-class WrittenFloat(float):
-    """A float with its original text: `written_float("1e22").written == "1e22"`."""
-
-    written: str
-
-
-class WrittenInteger(int):
-    """An integer with more digits than `str` allows."""
-
-    written: str
-
-
-def written_float(text: str) -> WrittenFloat:
-    """Float with this text."""
-    number = WrittenFloat(text)
-    number.written = text
-    return number
-
-
-def written_integer(text: str) -> int:
-    """Integer with this text, exact at any length."""
-    if len(text) <= MOST_DIGITS:
-        return int(text)
-    digits = text.lstrip("-")
-    parts = [digits[start : start + MOST_DIGITS] for start in range(0, len(digits), MOST_DIGITS)]
-    value = reduce(lambda high, part: high * 10 ** len(part) + int(part), parts, 0)
-    number = WrittenInteger(-value if text.startswith("-") else value)
-    number.written = text
-    return number
-
-
-def single(value: float) -> float:
-    """A number stored in 32 or 16 bits, in its shortest text: 0.1, not 0.10000000149."""
-    return written_float(str(np.float32(value))) if np.isfinite(value) else value
+ROWS_AT_A_TIME = 1000
+"""Rows of a `datasets` folder that are read at a time."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -123,15 +86,15 @@ def is_missing(value: Any) -> bool:
     return value is None or (isinstance(value, float | Decimal) and math.isnan(value))
 
 
-def as_text(value: str | float | Decimal) -> str:
+def as_text(value: Any) -> str:
     """A value without a `fault_of_text` as text, with numbers as written in the file."""
-    return value.written if isinstance(value, WrittenFloat | WrittenInteger) else str(value)
+    return value.written if isinstance(value, WrittenFloat | WrittenInteger | WrittenList) else str(value)
 
 
 def unpacked(value: Any) -> Any:
     """The list or object that a text holds as JSON, or as Python prints it; any other value unchanged."""
     if isinstance(value, str) and value.lstrip()[:1] in ("[", "{"):
-        for read in (_JSON.decode, ast.literal_eval):
+        for read in (JSON.decode, ast.literal_eval):
             with suppress(ValueError, SyntaxError, RecursionError, MemoryError):
                 found = read(value.strip())
                 return found if isinstance(found, list | dict) else value
@@ -183,7 +146,7 @@ def fault_of_text(value: Any) -> str:
             return "expected text or a finite number"
         case float() if abs(value) >= 2**53 and not isinstance(value, WrittenFloat):
             return "a float of this size may have been rounded; store it as text or as an integer"
-        case str() | int() | float() | Decimal():
+        case str() | int() | float() | Decimal() | WrittenList():
             return ""
     return "expected text"
 
@@ -215,6 +178,7 @@ def read_task_rows(path: Path, split: str | None) -> Iterator[TaskRow | LeftOut]
         raise ValueError(
             f"{path}: a task file must end in {', '.join(most)} or {last}, or be a folder saved by `datasets`"
         )
+    refuse_unreadable(path)
     with path.open("rb") as file:
         begins = file.read(40).lower()
     for beginning, (ending, what) in OTHER_CONTENT.items():
@@ -247,7 +211,7 @@ def _of_lines(path: Path, lines: Iterable[bytes]) -> Iterator[TaskRow | LeftOut]
 
 def _of_json_list(path: Path) -> Iterator[TaskRow | LeftOut]:
     try:
-        rows = _JSON.decode(path.read_bytes().removeprefix(codecs.BOM_UTF8).decode())
+        rows = JSON.decode(path.read_bytes().removeprefix(codecs.BOM_UTF8).decode())
     except (ValueError, RecursionError) as error:
         hint = "; a file with one object per line must end in .jsonl" if "Extra data: line 2" in str(error) else ""
         raise ValueError(f"{path}: not JSON ({error}); expected one list of objects{hint}") from None
@@ -265,13 +229,11 @@ def _of_json_list(path: Path) -> Iterator[TaskRow | LeftOut]:
 def json_row(where: str, line: bytes) -> TaskRow | LeftOut:
     """Row in a line of JSON, or LeftOut if the line is unreadable."""
     try:
-        values = _JSON.decode(line.decode())
+        values = decoded(line.decode())
     except UnicodeDecodeError as error:
         fault = f"not UTF-8 (byte {line[error.start]:#04x} at position {error.start + 1}); save the file as UTF-8"
-    except RecursionError:
-        fault = "not readable JSON: nested too deeply"
     except ValueError as error:
-        fault = f"not JSON ({error}); expected one JSON object per line"
+        fault = f"{error}; expected one JSON object per line"
     else:
         if isinstance(values, dict):
             return TaskRow(where=where, values=values)
@@ -279,19 +241,7 @@ def json_row(where: str, line: bytes) -> TaskRow | LeftOut:
     return LeftOut(where=where, reason="unreadable", detail=fault)
 
 
-def _unlike(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    """Object from its pairs; raises ValueError for a repeated name, of which JSON would silently keep the last."""
-    values = dict(pairs)
-    if len(values) < len(pairs):
-        names = [name for name, _ in pairs]
-        raise ValueError(f"the name {next(name for name in names if names.count(name) > 1)!r} occurs twice")
-    return values
-
-
-_JSON = json.JSONDecoder(object_pairs_hook=_unlike, parse_float=written_float, parse_int=written_integer)
-
-
-def _of_parquet(path: Path) -> Iterator[TaskRow]:
+def _of_parquet(path: Path) -> Iterator[TaskRow | LeftOut]:
     try:
         import pyarrow  # heavy, and an extra
         from pyarrow import parquet
@@ -301,16 +251,12 @@ def _of_parquet(path: Path) -> Iterator[TaskRow]:
         ) from None
     try:
         file = parquet.ParquetFile(path)
-        singles = [field.name for field in file.schema_arrow if field.type in (pyarrow.float16(), pyarrow.float32())]
-        rows = (values for batch in file.iter_batches() for values in batch.to_pylist())
-        for number, values in enumerate(rows, start=1):
-            values |= {name: single(values[name]) for name in singles if values[name] is not None}
-            yield TaskRow(where=f"{path.name}, row {number}", values=values)
+        yield from _of_arrow(path, file.schema_arrow, file.iter_batches())
     except (pyarrow.ArrowException, OSError) as error:
         raise ValueError(f"{path}: not a readable Parquet file ({error}); it may be truncated") from None
 
 
-def _of_folder(path: Path, split: str | None) -> Iterator[TaskRow]:
+def _of_folder(path: Path, split: str | None) -> Iterator[TaskRow | LeftOut]:
     try:
         import datasets  # takes seconds, and an extra
     except ImportError:
@@ -331,9 +277,19 @@ def _of_folder(path: Path, split: str | None) -> Iterator[TaskRow]:
         loaded = loaded[split]
     elif split is not None:
         raise ValueError(f"{path}: split {split!r} has no effect on a folder with one data set; remove it")
-    for number, values in enumerate(loaded, start=1):
-        assert isinstance(values, dict)
-        yield TaskRow(where=f"{path.name}, row {number}", values=values)
+    tables = loaded.with_format("arrow")
+    yield from _of_arrow(path, tables.data.schema, tables.iter(ROWS_AT_A_TIME))
+
+
+def _of_arrow(path: Path, schema: Any, batches: Iterable[Any]) -> Iterator[TaskRow | LeftOut]:
+    plain = plain_values(schema)
+    rows = (values for batch in batches for values in batch.to_pylist())
+    for number, values in enumerate(rows, start=1):
+        where = f"{path.name}, row {number}"
+        try:
+            yield TaskRow(where=where, values=plain(values))
+        except ValueError as error:
+            yield LeftOut(where=where, reason="unreadable", detail=str(error))
 
 
 OTHER_CONTENT = {

@@ -19,7 +19,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from scalerl.recipe.tasks import CodeForm, MathForm
-from scalerl.verifiers.math_answer import gold_answer, last_boxed
+from scalerl.verifiers.mathematics.answer import gold_answer, last_boxed
 
 CALCULATION = re.compile(r"<<[^<>\n]*>>")
 """GSM8K's calculator notes, as in "48/2 = <<48/2=24>>24"."""

@@ -15,7 +15,7 @@ from scalerl.tasks.text_task import Problem, TextTask
 from scalerl.tokens import Tokenizer
 from scalerl.verifiers.gym_score import packed
 from scalerl.verifiers.judge_worker import MAX_KEEPERS, judge_within
-from scalerl.verifiers.math_answer import final_answer, unquoted
+from scalerl.verifiers.mathematics.answer import final_answer, unquoted
 
 _TAGGED = re.compile(r"<answer>(.*?)</answer>", re.DOTALL)
 

@@ -5,7 +5,7 @@
     private_test_cases   the same; or that JSON, pickled as one string, compressed by zlib, in base64
     metadata             JSON: {"func_name": "add"} if the tests are functional: one argument per line, each as JSON
 
-Programs run after a header of imports, as in github.com/LiveCodeBench/LiveCodeBench (lcb_runner/evaluation).
+Programs may use what the header of github.com/LiveCodeBench/LiveCodeBench (lcb_runner/evaluation) imports.
 """
 
 import base64
@@ -18,18 +18,12 @@ from typing import Any
 
 from scalerl.tasks.files import TaskRow
 from scalerl.tasks.paired_tests import method_of
-from scalerl.verifiers.code_tests import CallTest, CodeTest, StdioTest
+from scalerl.verifiers.programs.code_tests import CallTest, CodeTest, StdioTest
 
 MAX_TEST_BYTES = 1 << 30
 """Most uncompressed bytes of one problem's tests; the largest published ones are a tenth of this."""
-HEADER_MODULES = (
-    "string re datetime collections heapq bisect copy math random statistics itertools functools operator io sys json"
-)
-HEADER = "\n".join(
-    [f"from {module} import *" for module in (*HEADER_MODULES.split(), "builtins", "typing")]
-    + [f"import {module}" for module in HEADER_MODULES.split()]
-    + ["sys.setrecursionlimit(50000)"]
-)
+DEEP = '__import__("sys").setrecursionlimit(50000)'
+"""What LiveCodeBench runs before a program, besides imports (`scalerl.verifiers.programs.given_names`)."""
 OF_ONE_STRING = {"PROTO", "FRAME", "MEMOIZE", "PUT", "BINPUT", "LONG_BINPUT", "STOP"}
 STRINGS = {"UNICODE", "SHORT_BINUNICODE", "BINUNICODE", "BINUNICODE8"}
 

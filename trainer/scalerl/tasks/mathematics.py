@@ -11,7 +11,7 @@ from scalerl.tasks.forms import CALCULATION, MATH_COLUMNS
 from scalerl.tasks.text_task import Problem, TextTask, UnusableError
 from scalerl.tokens import Tokenizer
 from scalerl.verifiers.judge_worker import MAX_KEEPERS
-from scalerl.verifiers.math_answer import judge_math
+from scalerl.verifiers.mathematics.answer import judge_math
 
 NO_ANSWER = {"nan", "NaN", "NAN", "None", "null", "NULL", "<NA>", "NaT", "inf", "-inf", "Infinity", "-Infinity"}
 """Texts that programs write for a missing or too large number."""
@@ -23,7 +23,7 @@ def math_task(settings: Math, tokenizer: Tokenizer) -> TextTask:
     """Task of a file of mathematical problems."""
     # More judges than cores would run into the time limit.
     num_judges = min(MAX_KEEPERS, os.cpu_count() or 1)
-    judge = partial(judge_math, time_limit_s=settings.time_limit_s)
+    judge = partial(judge_math, time_limit_s=settings.time_limit_s, reads_prose=settings.reads_prose)
     return file_task(
         settings, tokenizer, read=lambda row: math_problem(row, settings), judge=judge, num_judges=num_judges
     )

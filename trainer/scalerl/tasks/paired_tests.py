@@ -17,7 +17,7 @@ from typing import Any
 
 from scalerl.tasks.files import unpacked
 from scalerl.tasks.text_task import UnusableError
-from scalerl.verifiers.code_tests import CodeTest, read_tests
+from scalerl.verifiers.programs.code_tests import CodeTest, read_tests
 
 TEST_COLUMNS = ("public_tests", "private_tests", "generated_tests")
 """Columns with the tests of CodeContests."""

@@ -22,12 +22,12 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import islice
 
-from scalerl.verifiers.math_answer import without_thought
+from scalerl.verifiers.mathematics.answer import without_thought
 
 MOST_BLOCKS = 50
 """Maximum number of blocks, from the end of an answer, that are searched for a program."""
 MOST_CLOSINGS, MOST_TRIES = 20, 500
-"""Most closing fences tried for one block, and for one answer."""
+"""Maximum number of closing fences tried for one block, and for a whole answer."""
 _FENCE = re.compile(r"^(?P<before>[^\n`~]*?)(?P<marks>`{3,}|~{3,})[ \t]*(?P<name>[^\n`]*)$")
 _TAGGED = re.compile(
     r"^[^\n<\[`'\"]*(?:<pre>\s*)?(?:<(answer|python|code|solution)>|\[(python|answer|begin)\])(.*?)"

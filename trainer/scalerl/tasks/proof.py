@@ -13,8 +13,8 @@ from collections.abc import Sequence
 
 from scalerl.tasks.program_text import python_tree
 from scalerl.tasks.text_task import UnusableError
-from scalerl.verifiers.code_tests import CallTest, CodeTest, normal_lines
-from scalerl.verifiers.python_tests import PythonTest
+from scalerl.verifiers.programs.code_tests import CallTest, CodeTest, normal_lines
+from scalerl.verifiers.programs.python_tests import PythonTest
 
 Tests = Sequence[CodeTest] | PythonTest
 

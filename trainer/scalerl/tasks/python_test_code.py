@@ -3,6 +3,7 @@
 import ast
 import builtins
 import json
+import re
 import sys
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -11,8 +12,10 @@ from scalerl.sandbox import OFFERED
 from scalerl.tasks.calls_of_tests import RUNS_A_CLASS, calls_of_tests, has_assertion
 from scalerl.tasks.program_text import bound_names, loaded_names, python_tree
 from scalerl.tasks.text_task import UnusableError
-from scalerl.verifiers.code_tests import CallTest
-from scalerl.verifiers.python_tests import PythonTest
+from scalerl.verifiers.programs.code_tests import CallTest, refuse_value
+from scalerl.verifiers.programs.given_names import given_names
+from scalerl.verifiers.programs.python_test_wire import Unsendable, to_wire
+from scalerl.verifiers.programs.python_tests import PythonTest
 
 MODULES_OF_PROGRAM = frozenset({"solution", "main", "program", "submission", "candidate", "your_module", "your_code"})
 """Names that tests use for the program's file; other names are recognised by what the written solution defines."""
@@ -33,6 +36,8 @@ class PythonSource:
     """Program that should pass."""
     starter_code: str = ""
     """Start of the program, as in APPS and LeetCode."""
+    gives_names: bool = False
+    """True if tests and program may use the names of `programs.given_names` without importing them."""
     runs_as_written: bool = False
     """True if assertions that only compare a call with literals also run as Python."""
 
@@ -41,6 +46,12 @@ class PythonSource:
         """Names that the written solution defines."""
         tree = python_tree(self.solution or "")
         return set() if tree is None else bound_names(ast.walk(tree))
+
+    @property
+    def given(self) -> set[str]:
+        """Names that the tests need not get from the program."""
+        own = {self.entry_point, *re.findall(r"\b(?:def|class) (\w+)", self.starter_code), *self.solved}
+        return {*given_names()} - own if self.gives_names else set()
 
 
 def python_test(text: str, where: str, source: PythonSource) -> PythonTest:
@@ -65,7 +76,7 @@ def python_test(text: str, where: str, source: PythonSource) -> PythonTest:
     names = tuple(sorted({*names, *(alias.name for node in imported for alias in node.names)} - {"*"}))
     if source.solved and "*" not in source.solved and (missing := sorted({*names} - source.solved)):
         raise UnusableError(f"{where}: tests use {missing[0]}, which neither they nor the written solution define")
-    return PythonTest(code=code, names=names, before=source.before)
+    return PythonTest(code=code, names=names, before=source.before, gives_names=source.gives_names)
 
 
 def _imports_of_program(tree: ast.Module, source: PythonSource) -> list[ast.ImportFrom]:
@@ -108,6 +119,7 @@ def _names_of_program(tree: ast.Module, given: set[str], source: PythonSource, w
     known = (given | bound_names(ast.walk(tree)) | {RUNS_A_CLASS}) - entry_point
     loaded = loaded_names(tree)
     names = [name for name in loaded if name not in known and name not in OF_PYTHON]
+    names = [name for name in names if name not in source.given] or names
     # A function with the name of a built-in, such as MBPP's `sum`.
     names = names or _called_by_pythons_name(tree, loaded, known, source)
     if not names:
@@ -136,11 +148,13 @@ def _imported(tree: ast.AST) -> set[str]:
 
 
 def compared_calls(text: str, source: PythonSource) -> tuple[CallTest, ...] | None:
-    """Calls and expected values of all assertions; None if one does more than compare a call with literals."""
+    """Calls and expected values of all assertions; None if one does more than compare a call with literals.
+
+    They are exact, and may have any literals, where the tests run as written."""
     asserted = _asserted(ast.parse(text).body)
     if source.setup.strip() or asserted is None:
         return None
-    tests = [_compared_call(test, source.entry_point) for test in asserted]
+    tests = [_compared_call(test, source) for test in asserted]
     return tuple(test for test in tests if test is not None) if None not in tests else None
 
 
@@ -149,12 +163,12 @@ def _asserted(body: Sequence[ast.stmt]) -> list[ast.expr] | None:
     found: list[ast.expr] = []
     for node in body:
         match node:
+            case ast.Expr(value=ast.Constant()) | ast.Import() | ast.Pass() | ast.Assert(test=ast.Constant(value=True)):
+                continue
             case ast.Assert(test=test):
                 found.append(test)
             case ast.FunctionDef(body=inner, decorator_list=[]) if (of_function := _asserted(inner)) is not None:
                 found += of_function
-            case ast.Expr(value=ast.Constant()) | ast.Import() | ast.Pass():
-                continue
             case ast.Assign(targets=[ast.Name(id="METADATA")]):
                 continue
             case _:
@@ -162,17 +176,19 @@ def _asserted(body: Sequence[ast.stmt]) -> list[ast.expr] | None:
     return found
 
 
-def _compared_call(test: ast.expr, entry_point: str | None) -> CallTest | None:
+def _compared_call(test: ast.expr, source: PythonSource) -> CallTest | None:
     match test:
         case ast.Compare(
             left=ast.Call(func=ast.Name(id=name), args=args, keywords=[]), ops=[ast.Eq()], comparators=[value]
         ):
+            is_exact = source.runs_as_written
             try:
                 *given, expected = [ast.literal_eval(one) for one in (*args, value)]
-                is_kept = json.loads(json.dumps(given)) == given  # unlike a tuple, or a key 1
-            except (ValueError, TypeError):
+                to_wire([*given, expected], refuse_value)
+                if not is_exact and json.loads(json.dumps(given)) != given:  # a tuple, or a key 1
+                    return None
+            except (ValueError, TypeError, Unsendable):
                 return None
-            if is_kept:
-                call = entry_point if entry_point and name == "candidate" else name
-                return CallTest(call=call, args=tuple(given), expected=expected)
+            call = source.entry_point if source.entry_point and name == "candidate" else name
+            return CallTest(call=call, args=tuple(given), expected=expected, is_exact=is_exact)
     return None

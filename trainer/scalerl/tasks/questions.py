@@ -11,7 +11,7 @@ from scalerl.tasks.file_task import file_task
 from scalerl.tasks.files import TaskRow, as_text, fault_of_text, named_parts
 from scalerl.tasks.text_task import Problem, TextTask, UnusableError
 from scalerl.tokens import Tokenizer
-from scalerl.verifiers.qa import judge_qa, normalise
+from scalerl.verifiers.short_answers.qa import judge_qa, normalise
 
 ANSWER_COLUMNS = ("answers", "answer")
 _PRINTED = re.compile(r"""\s*(?:\[['"]|array\(|\{['"]text['"]:)""")

@@ -18,28 +18,12 @@ _MARKS = str.maketrans(
         **dict.fromkeys("‐‑‒–—―−﹘﹣－⁃", "-"),
         **dict.fromkeys("“”„‟«»＂〝〞", '"'),
         **dict.fromkeys("‘’‚‛＇ʼ", "'"),
-        "′": "'",
-        "″": "''",
-        "‴": "'''",
-        "⁄": "/",
-        "∕": "/",
-        "∗": "*",
-        "×": r" \times ",
-        "·": r" \cdot ",
-        "⋅": r" \cdot ",
-        "÷": r" \div ",
-        "≤": r" \le ",
-        "≥": r" \ge ",
-        "≠": r" \ne ",
-        "π": r" \pi ",
-        "∞": r" \infty ",
-        "√": r" \sqrt ",
-        "°": r"^\circ ",
-        "…": "...",
-        "⋯": "...",
+        "′": "'", "″": "''", "‴": "'''", "⁄": "/", "∕": "/", "∗": "*", "×": r" \times ", "·": r" \cdot ",
+        "⋅": r" \cdot ", "÷": r" \div ", "≤": r" \le ", "≥": r" \ge ", "≠": r" \ne ", "π": r" \pi ", "∞": r" \infty ",
+        "√": r" \sqrt ", "°": r"^\circ ", "…": "...", "⋯": "...",
         **dict.fromkeys("。、，؟،؛¿¡", " "),
     }
-)
+)  # fmt: skip
 _SCRIPT = re.compile("([⁰¹²³⁴⁵⁶⁷⁸⁹⁺⁻⁼⁽⁾ⁿⁱ]+)|([₀₁₂₃₄₅₆₇₈₉₊₋₌₍₎]+)")
 _VULGAR = re.compile("[¼½¾⅐-⅞↉]")
 _SPACING = re.compile(r"\\[,;:! ]|\\(?:quad|qquad|displaystyle|limits|left|right|bigl?|bigr|Bigl?|Bigr)(?![A-Za-z])")

@@ -48,7 +48,7 @@ class ChatTemplate:
             return self._bos + question
         if mark := next((mark for mark in self._marks if mark in question), None):
             raise ValueError(
-                f"the question has {mark!r}, a control token of the model, as text has that a chat template wrote; "
+                f"the question has {mark!r}, a control token of the model, as if a chat template had been applied; "
                 "write the question alone, since the model's own template is put around it"
             )
         text = self._rendered([{"role": "user", "content": question}], opens_answer=True)

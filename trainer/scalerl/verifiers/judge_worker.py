@@ -49,7 +49,7 @@ from typing import Any, BinaryIO, Literal, cast
 from scalerl.rollout import Judgement, Outcome
 from scalerl.signals import signals_to_all_blocked
 
-EngineName = Literal["math_equal", "gym_score"]
+EngineName = Literal["mathematics.equality", "gym_score"]
 """Module of this package that judges."""
 MAX_KEEPERS = 4
 KEEPER_START_LIMIT_S = 120.0

@@ -28,6 +28,7 @@ import safetensors.torch
 from torch import Tensor
 
 from scalerl.durable import write_atomically
+from scalerl.plain_json import parsed_json
 from scalerl.weights.hugging_face import Weights
 from scalerl.weights.manifest import checksum, forms_of, refuse_damaged, refuse_other_version
 from scalerl.weights.store import UnusablePublication, WeightStore
@@ -71,7 +72,7 @@ class FolderStore(WeightStore):
         checksums: dict[str, int] = {}
         try:
             for path in self._manifests(publication):
-                manifest = json.loads(path.read_bytes())
+                manifest = parsed_json(path.read_bytes())
                 refuse_other_version(publication, manifest["version"], version)
                 tensors = path.with_suffix(".safetensors")
                 if tensors.stat().st_size != manifest["bytes"]:

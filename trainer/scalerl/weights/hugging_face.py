@@ -3,12 +3,13 @@
 The names hide each family's layout, so learner and generator may use different kinds of policy.
 """
 
-import json
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 
 from safetensors import safe_open
 from torch import Tensor
+
+from scalerl.plain_json import parsed_json
 
 Weights = Mapping[str, Tensor]
 """`{"model.embed_tokens.weight": tensor, ...}`, on any device; shared tensors appear once, as in the file."""
@@ -26,7 +27,7 @@ class FileWeights(Mapping[str, Tensor]):
         self.files: dict[str, Path] = {}
         index = folder / "model.safetensors.index.json"
         if index.exists():
-            named = json.loads(index.read_text())["weight_map"]
+            named = parsed_json(index.read_text())["weight_map"]
             self.files = {name: folder / file for name, file in named.items()}
             return
         for path in sorted(folder.glob("*.safetensors")):

@@ -7,6 +7,7 @@ noise            sampling noise and autocorrelated run noise
 sums             weighted sums over readings, in the eigenbasis of the noise
 zoom             finds the region of shapes that holds the posterior
 truncated        standard normals between two bounds
+grid_density     log density of every shape and noise on a grid
 posterior        draws of all parameters, given the readings
 lack_of_fit      p-value of eq. 1 against curves that end differently
 ceiling_profile  profile likelihood of A: misfit of the best curve at each fixed A, without the prior

@@ -45,16 +45,16 @@ class Anchor:
         return Prior(value=self.value, variance=float(self.variance(np.array(run_variance))))
 
 
-def anchor_deviance(anchors: Sequence[Anchor], r: float, run_variance: float) -> float:
-    """-2 ln of the prior density at R_0 = `r`, for a mixture of Gaussians; 0 if the anchors are uninformative."""
+def anchor_deviance(anchors: Sequence[Anchor], r: np.ndarray | float, run_variance: float) -> np.ndarray:
+    """-2 ln of the prior density at each R_0 = `r`, for a mixture of Gaussians; 0 if the anchors are uninformative."""
     if not anchors[0].is_informative:
-        return 0.0
+        return np.zeros(np.shape(r))
     variances = np.array([anchor.prior(run_variance).variance for anchor in anchors])
     values, probabilities = (
         np.array([getattr(anchor, name) for anchor in anchors]) for name in ("value", "probability")
     )
-    parts = np.log(probabilities) - 0.5 * np.log(variances) - 0.5 * (r - values) ** 2 / variances
-    return -2 * float(np.logaddexp.reduce(parts))
+    parts = np.log(probabilities) - 0.5 * np.log(variances) - 0.5 * (np.asarray(r)[..., None] - values) ** 2 / variances
+    return -2 * np.logaddexp.reduce(parts, axis=-1)
 
 
 def anchors(score: float | None, sampling_variance: float, mode: R0Mode) -> list[Anchor]:

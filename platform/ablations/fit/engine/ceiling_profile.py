@@ -9,7 +9,7 @@ import numpy as np
 from ablations.fit.engine.family import Family
 from ablations.fit.engine.noise import AR1
 from ablations.fit.engine.projection import GRID_SHAPE, Nodes, Prior, box_around, box_nodes, grid_nodes
-from ablations.fit.engine.sums import Sums, weighted_sums
+from ablations.fit.engine.sums import Sums
 
 CHI_SQUARED_95 = 3.84
 """A ceiling whose deviance exceeds the least by less than this is not ruled out at 95 %."""
@@ -41,7 +41,11 @@ def ceiling_profile(
 
 
 def _sums(nodes: Nodes, y: np.ndarray, noise: AR1) -> Sums:
-    return weighted_sums(nodes.g @ noise.axes, y @ noise.axes, noise.axes.sum(axis=0), noise.precision[None])
+    g, y, one = nodes.g @ noise.whitening.T, noise.whitening @ y, noise.whitening.sum(axis=1)
+    u, g_g, g_y = one - g, np.einsum("ij,ij->i", g, g), g @ y
+    return Sums(
+        u_u=np.einsum("ij,ij->i", u, u), u_g=g @ one - g_g, g_g=g_g, u_y=one @ y - g_y, g_y=g_y, y_y=np.array(y @ y)
+    )
 
 
 def _deviance(sums: Sums, A: float, prior: Prior) -> np.ndarray:
@@ -50,4 +54,4 @@ def _deviance(sums: Sums, A: float, prior: Prior) -> np.ndarray:
     u_z = sums.u_y - A * sums.u_g
     z_z = sums.y_y - 2 * A * sums.g_y + A**2 * sums.g_g
     r = np.clip((u_z + prior.value / prior.variance) / (sums.u_u + 1 / prior.variance), 0, A)
-    return (z_z - 2 * r * u_z + r**2 * sums.u_u + (r - prior.value) ** 2 / prior.variance)[0]
+    return z_z - 2 * r * u_z + r**2 * sums.u_u + (r - prior.value) ** 2 / prior.variance

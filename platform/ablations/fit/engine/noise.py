@@ -35,29 +35,31 @@ class Noise:
     """All noises to average over: Cov = sampling_variance I + s^2 R(rho), R_ij = rho^|i - j|.
 
     One rho for each matrix in `axes` (eigenvectors of R, shape points x points), one s for each of `run_variances` and
-    each row of the matrices in `precisions` (1 / eigenvalues of Cov). `log_precisions` are their -ln |Cov|.
+    each row of the matrices in `precisions` (1 / eigenvalues of Cov), shape (num_rho, num_s, num_points).
+    `log_precisions` are their -ln |Cov|, shape (num_rho, num_s).
     """
 
     sampling_variance: float
     rhos: np.ndarray
     run_variances: np.ndarray
-    axes: list[np.ndarray]
-    precisions: list[np.ndarray]
-    log_precisions: list[np.ndarray]
+    axes: np.ndarray
+    precisions: np.ndarray
+    log_precisions: np.ndarray
 
 
 def noise_grid(num_points: int, *, sampling_variance: float, residual_variance: float) -> Noise:
     """The noises to average over for a curve with this residual variance."""
     run_variances = RUN_NOISE_FACTORS**2 * residual_variance
     eigen = [ar1_eigenvectors(num_points, float(rho)) for rho in RUN_AUTOCORRELATIONS]
-    precisions = [1 / (sampling_variance + np.outer(run_variances, eigenvalues)) for eigenvalues, _ in eigen]
+    eigenvalues, axes = (np.stack(parts) for parts in zip(*eigen, strict=True))
+    precisions = 1 / (sampling_variance + run_variances[:, None] * eigenvalues[:, None])
     return Noise(
         sampling_variance=sampling_variance,
         rhos=RUN_AUTOCORRELATIONS,
         run_variances=run_variances,
-        axes=[vectors for _, vectors in eigen],
+        axes=axes,
         precisions=precisions,
-        log_precisions=[np.log(precision).sum(axis=1) for precision in precisions],
+        log_precisions=np.log(precisions).sum(axis=-1),
     )
 
 
@@ -67,8 +69,10 @@ class AR1:
     def __init__(self, num_points: int, *, sampling_variance: float, run_variance: float, rho: float) -> None:
         self.run_variance, self.rho = run_variance, rho
         self.variance = sampling_variance + run_variance
-        eigenvalues, self.axes = ar1_eigenvectors(num_points, round(rho, 3))
-        self.precision = 1 / (sampling_variance + run_variance * eigenvalues)
+        lags = np.abs(np.subtract.outer(np.arange(num_points), np.arange(num_points)))
+        covariance = sampling_variance * np.eye(num_points) + run_variance * round(rho, 3) ** lags
+        self.whitening = np.linalg.inv(np.linalg.cholesky(covariance))
+        """W with W' W = Cov^-1, so that W e has independent entries of variance 1."""
 
     @property
     def autocorrelation(self) -> float:
@@ -77,17 +81,13 @@ class AR1:
 
     def deviance(self, residuals: np.ndarray) -> float:
         """The quadratic form e' Cov^-1 e."""
-        return float(self.precision @ (residuals @ self.axes) ** 2)
-
-    def whitened(self, columns: np.ndarray) -> np.ndarray:
-        """Cov^-1/2 times columns of shape (num_points, num_columns), in the eigenbasis of the covariance."""
-        return np.sqrt(self.precision)[:, None] * (self.axes.T @ columns)
+        return float(np.sum((self.whitening @ residuals) ** 2))
 
     def best_level(self, y: np.ndarray, prior: Prior) -> float:
         """The constant that best fits `y` and its prior, by generalised least squares."""
-        one, along = self.axes.sum(axis=0), y @ self.axes
-        top = float(self.precision @ (one * along)) + prior.value / prior.variance
-        return top / (float(self.precision @ one**2) + 1 / prior.variance)
+        one = self.whitening.sum(axis=1)
+        top = float(one @ (self.whitening @ y)) + prior.value / prior.variance
+        return top / (float(one @ one) + 1 / prior.variance)
 
 
 def lag_1_autocorrelation(residuals: np.ndarray, num_parameters: int) -> float:

@@ -12,7 +12,7 @@ Draws are jittered within the grid cells and reweighted by the exact density, so
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from typing import NamedTuple
 from zlib import crc32
 
@@ -20,6 +20,7 @@ import numpy as np
 
 from ablations.fit.engine.anchor import Anchor
 from ablations.fit.engine.family import Box, Family
+from ablations.fit.engine.grid_density import log_density_of_shapes
 from ablations.fit.engine.noise import Noise
 from ablations.fit.engine.projection import Nodes, box_nodes
 from ablations.fit.engine.sums import Sums, sums_of_each, weighted_sums
@@ -27,6 +28,8 @@ from ablations.fit.engine.truncated import LEAST_SHARE, log_between, truncated_n
 from ablations.fit.engine.zoom import FINE, Fineness, widened, zoomed_box
 
 NUM_POSTERIOR_DRAWS = 2000
+NODES_AT_ONCE = 2000
+"""Shapes of all autocorrelations whose density is computed at once, so that arrays stay in the processor's cache."""
 FLAT_ANCHOR = Anchor(value=0.5, own_variance=4.0)
 """An almost flat prior of R_0: it varies by 3 % between the bounds 0 and 1."""
 
@@ -69,9 +72,13 @@ class Draws(NamedTuple):
 
     def ceiling_density(self, A: np.ndarray) -> np.ndarray:
         """Posterior density of the ceiling at each A, averaged over the draws' own (Gelfand and Smith 1990)."""
-        z = (np.atleast_1d(A)[:, None] - self.A_mean) / self.A_sd
         log_inside = log_between(-self.A_mean / self.A_sd, (1 - self.A_mean) / self.A_sd)
-        return np.mean(np.exp(-0.5 * z**2 - log_inside) / self.A_sd, axis=1) / np.sqrt(2 * np.pi)
+        # -(A - A_mean)^2 / 2 A_sd^2 in powers of A, about a typical A so that their sum keeps its digits.
+        centre, precision = float(self.A_mean.clip(0, 1).mean()), self.A_sd**-2
+        A, mean = np.atleast_1d(A) - centre, self.A_mean - centre
+        factors = -0.5 * precision, precision * mean, -0.5 * precision * mean**2 - log_inside - np.log(self.A_sd)
+        log_density = np.stack([A**2, A, np.ones(A.size)], axis=1) @ np.stack(factors)
+        return np.mean(_exp(log_density), axis=1) / np.sqrt(2 * np.pi)
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -86,7 +93,7 @@ class CurveModel:
 
 
 class Cells(NamedTuple):
-    """Grid cells, one per entry, as indices of rho, s, anchor and node."""
+    """Grid cells, one per entry, as indices of rho, s, anchor and node; rho ascends."""
 
     rho: np.ndarray
     s: np.ndarray
@@ -98,17 +105,11 @@ class Linear(NamedTuple):
     """The Gaussian of (r, A) for each entry, and the log probability of the readings including the bounds of A."""
 
     log_evidence: np.ndarray
-    log_walls_of_r: np.ndarray
-    """Approximate ln P(0 <= r <= A), for the search; `_draw_linear_part` computes it exactly."""
     r_mean: np.ndarray
     A_mean: np.ndarray
     r_variance: np.ndarray
     A_variance: np.ndarray
     covariance: np.ndarray
-
-    def of(self, *index: np.ndarray) -> "Linear":
-        """The entries at this index, in this order."""
-        return Linear(*(values[index] for values in self))
 
 
 def sample(
@@ -132,8 +133,7 @@ def sample(
     model = CurveModel(family=family, x=x, y=y, noise=noise, anchors=anchors)
     # Seed from the readings: the draws of two curves are subtracted as if independent.
     rng = np.random.default_rng(crc32(y.tobytes()))
-    nodes, box, log_density = _grid(model, variance, fineness)
-    density = np.exp(log_density - log_density.max())
+    nodes, box, log_density, density = _grid(model, variance, fineness)
     cells = Cells(*np.unravel_index(_systematic(density.ravel(), num_draws, rng), density.shape))
     # Jitter each shape within its cell.
     p, q = (
@@ -158,79 +158,83 @@ def sample(
         A_mean=linear.A_mean,
         A_sd=np.sqrt(linear.A_variance),
     )
-    return drawn.of(rng.permutation(_systematic(np.exp(log_weight - log_weight.max()), num_draws, rng)))
+    return drawn.of(rng.permutation(_systematic(_exp(log_weight - log_weight.max()), num_draws, rng)))
 
 
-def _grid(model: CurveModel, variance: float, fineness: Fineness) -> tuple[Nodes, Box, np.ndarray]:
-    """Nodes over a box of shapes with almost no density at its edge, the box, and the log posterior density of each
-    (rho, s, anchor, node), up to a constant.
+def _grid(model: CurveModel, variance: float, fineness: Fineness) -> tuple[Nodes, Box, np.ndarray, np.ndarray]:
+    """Nodes over a box of shapes with almost no density at its edge, the box, and the log posterior density and the
+    density of each (rho, s, anchor, node), up to a constant.
     """
     family, x, y = model.family, model.x, model.y
     box = zoomed_box(family, x, y, anchors=model.anchors, variance=variance, finer=fineness.shape)
     while True:
         nodes = box_nodes(family, x, box, fineness.shape)
         log_density = _log_density(model, nodes)
-        wider = widened(nodes, log_density, box, family.box(x), fineness.edge_share)
+        log_density -= log_density.max()
+        density = _exp(log_density)
+        wider = widened(density.sum(axis=(0, 1, 2)), box, family.box(x), fineness)
         if wider is None:
-            return nodes, box, log_density
+            return nodes, box, log_density, density
         box = wider
 
 
 def _log_density(model: CurveModel, nodes: Nodes) -> np.ndarray:
-    parts = []
-    for rho in range(len(model.noise.rhos)):
-        noise, axes = model.noise, model.noise.axes[rho]
-        sums = weighted_sums(nodes.g @ axes, model.y @ axes, axes.sum(axis=0), noise.precisions[rho])
-        s, log_precision = noise.run_variances[:, None], noise.log_precisions[rho][:, None]
-        found = [_linear(sums, log_precision, s, anchor) for anchor in model.anchors]
-        parts.append([linear.log_evidence + linear.log_walls_of_r for linear in found])
-    return np.moveaxis(np.array(parts), 2, 1) + model.family.log_prior(nodes.p, nodes.q)
+    noise = model.noise
+    y, one = model.y @ noise.axes, noise.axes.sum(axis=1)
+    s, log_precision = noise.run_variances[:, None], noise.log_precisions[..., None]
+    found = np.empty((*noise.log_precisions.shape, len(model.anchors), nodes.p.size))
+    at_once = max(NODES_AT_ONCE // nodes.p.size, 1)
+    for start in range(0, len(noise.rhos), at_once):
+        rhos = slice(start, start + at_once)
+        sums = weighted_sums(noise.axes[rhos].mT @ nodes.g.T, y[rhos], one[rhos], noise.precisions[rhos])
+        found[rhos] = log_density_of_shapes(sums, log_precision[rhos], s, model.anchors)
+    found += model.family.log_prior(nodes.p, nodes.q)
+    return found
 
 
-def _linear(sums: Sums, log_precision: np.ndarray, run_variance: np.ndarray, anchor: Anchor) -> Linear:
-    """(r, A) for all sums: precision M = X' V^-1 X + anchor, X = (1 - g, g), mean M^-1 X' V^-1 y, and the evidence.
+def _linear(sums: Sums, log_precision: np.ndarray, v: np.ndarray, m: np.ndarray, probability: np.ndarray) -> Linear:
+    """The Gaussian of (r, A) for all sums, by the formulas of `log_density_of_shapes`.
 
-    ln p(y) = -1/2 (ln |V| + ln |M| + ln v + y' V^-1 y + value^2 / v - mean' M mean) + ln P(0 <= A <= 1).
-    The noise is given by `log_precision` = -ln |V| and `run_variance`, which broadcast against the sums.
+    One noise, `log_precision` = -ln |V|, and one anchor, r ~ N(m, v), for each of the sums.
     """
-    v = anchor.variance(run_variance)
-    m_rr, m_rA, m_AA = sums.u_u + 1 / v, sums.u_g, sums.g_g
-    b_r, b_A = sums.u_y + anchor.value / v, sums.g_y
-    # If g hardly varies over the readings, only rounding is left of the determinant.
-    product = m_rr * m_AA
-    determinant = np.maximum(product - m_rA**2, 1e-13 * product + 1e-300)
-    # Divisions cost several times as much as products, and this is the innermost sum.
-    inverse = 1 / determinant
-    r, A = (m_AA * b_r - m_rA * b_A) * inverse, (m_rr * b_A - m_rA * b_r) * inverse
-    r_variance, A_variance = m_AA * inverse, m_rr * inverse
-    misfit = sums.y_y + anchor.value**2 / v - r * b_r - A * b_A
-    log_evidence = 0.5 * (log_precision - np.log(determinant) - np.log(v) - misfit)
-    r_sd, A_sd = np.sqrt(r_variance), np.sqrt(A_variance)
+    t, A_0 = sums.u_g / sums.g_g, sums.g_y / sums.g_g
+    r_r, r_y = np.maximum(sums.u_u - t * sums.u_g, 1e-13 * sums.u_u), sums.u_y - t * sums.g_y
+    p, e = r_r + 1 / v, r_y - m * r_r
+    r = m + e / p
+    A = A_0 - t * r
+    determinant = sums.g_g * p
+    misfit = sums.y_y - A_0 * sums.g_y - m * r_y - e * r
+    A_variance = (sums.u_u + 1 / v) / determinant
+    A_sd = np.sqrt(A_variance)
+    log_inside = log_between(-A / A_sd, (1 - A) / A_sd)
     return Linear(
-        log_evidence=log_evidence + log_between(-A / A_sd, (1 - A) / A_sd) + np.log(anchor.probability),
-        log_walls_of_r=log_between(-r / r_sd, (np.minimum(np.maximum(A, 0), 1) - r) / r_sd),
+        log_evidence=0.5 * (log_precision - np.log(v * determinant) - misfit) + log_inside + np.log(probability),
         r_mean=r,
         A_mean=A,
-        r_variance=r_variance,
+        r_variance=1 / p,
         A_variance=A_variance,
-        covariance=-m_rA * inverse,
+        covariance=-t / p,
     )
 
 
 def _linear_of_cells(model: CurveModel, g: np.ndarray, cells: Cells) -> Linear:
     """The Gaussian of (r, A) for each draw, given its curve `g` and the noise and anchor of its cell."""
-    noise, rows, parts = model.noise, [], []
+    noise, parts = model.noise, []
+    ends = np.searchsorted(cells.rho, np.arange(len(noise.rhos) + 1))  # the draws of one rho follow each other
     for rho, axes in enumerate(noise.axes):
-        for number, anchor in enumerate(model.anchors):
-            place = np.flatnonzero((cells.rho == rho) & (cells.anchor == number))
-            if not place.size:
-                continue
-            s = cells.s[place]
-            sums = sums_of_each(g[place] @ axes, model.y @ axes, axes.sum(axis=0), noise.precisions[rho][s])
-            rows.append(place)
-            parts.append(_linear(sums, noise.log_precisions[rho][s], noise.run_variances[s], anchor))
-    joined = Linear(*(np.concatenate(values) for values in zip(*parts, strict=True)))
-    return joined.of(np.argsort(np.concatenate(rows)))
+        rows = slice(ends[rho], ends[rho + 1])
+        precisions = noise.precisions[rho, cells.s[rows]]
+        parts.append(sums_of_each(g[rows] @ axes, model.y @ axes, axes.sum(axis=0), precisions))
+    sums = Sums(**{each.name: np.concatenate([getattr(part, each.name) for part in parts]) for each in fields(Sums)})
+    run_variance = noise.run_variances[cells.s]
+    variances = np.stack([anchor.variance(run_variance) for anchor in model.anchors])
+    return _linear(
+        sums,
+        noise.log_precisions[cells.rho, cells.s],
+        variances[cells.anchor, np.arange(cells.s.size)],
+        np.array([anchor.value for anchor in model.anchors])[cells.anchor],
+        np.array([anchor.probability for anchor in model.anchors])[cells.anchor],
+    )
 
 
 def _draw_linear_part(linear: Linear, rng: np.random.Generator) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
@@ -242,6 +246,12 @@ def _draw_linear_part(linear: Linear, rng: np.random.Generator) -> tuple[np.ndar
     r_sd = np.sqrt(np.maximum(linear.r_variance - slope * linear.covariance, 1e-300))
     z, inside = truncated_normals(-r_mean / r_sd, (A - r_mean) / r_sd, rng)
     return np.clip(r_mean + r_sd * z, 0, A), A, inside
+
+
+def _exp(log_density: np.ndarray) -> np.ndarray:
+    """e^`log_density`; NumPy takes twenty times as long where the result is too small for float64."""
+    density = np.maximum(log_density, -700)
+    return np.exp(density, out=density)
 
 
 def _systematic(weights: np.ndarray, num: int, rng: np.random.Generator) -> np.ndarray:

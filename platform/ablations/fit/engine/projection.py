@@ -10,7 +10,8 @@ The deviance to minimise is -2 ln likelihood up to a constant:
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import cached_property, lru_cache
+from typing import NamedTuple
 
 import numpy as np
 
@@ -42,30 +43,38 @@ class Nodes:
     p: np.ndarray
     q: np.ndarray
     g: np.ndarray
-    sum_g: np.ndarray
-    sum_gg: np.ndarray
+
+    @cached_property
+    def sum_g(self) -> np.ndarray:
+        """Sum of g over the readings."""
+        return self.g.sum(axis=1)
+
+    @cached_property
+    def sum_gg(self) -> np.ndarray:
+        """Sum of g^2 over the readings."""
+        return np.einsum("ij,ij->i", self.g, self.g)
 
 
-@dataclass(frozen=True, kw_only=True, eq=False)
-class Deviance:
-    """The deviance at every node, as a quadratic in (r, a)."""
+class Deviance(NamedTuple):
+    """The deviance of each node of some grids under each prior, as a quadratic in (r, a).
 
-    d_0: float
-    d_r: float
-    d_rr: float
+    Shapes (num_priors, 1) or (num_nodes,).
+    """
+
+    d_0: np.ndarray
+    d_r: np.ndarray
+    d_rr: np.ndarray
     d_a: np.ndarray
     d_ra: np.ndarray
     d_aa: np.ndarray
 
     def at(self, r: np.ndarray, a: np.ndarray) -> np.ndarray:
         """Evaluate d_0 - 2 (r d_r + a d_a) + r^2 d_rr + 2 r a d_ra + a^2 d_aa."""
-        return self.d_0 - 2 * (r * self.d_r + a * self.d_a) + r**2 * self.d_rr + a * (2 * r * self.d_ra + a * self.d_aa)
+        return self.d_0 + r * (r * self.d_rr - 2 * self.d_r) + a * (2 * (r * self.d_ra - self.d_a) + a * self.d_aa)
 
-    def of(self, rows: np.ndarray) -> "Deviance":
-        """The deviance at some of the nodes."""
-        return Deviance(
-            d_0=self.d_0, d_r=self.d_r, d_rr=self.d_rr, d_a=self.d_a[rows], d_ra=self.d_ra[rows], d_aa=self.d_aa[rows]
-        )
+    def of(self, prior: np.ndarray, node: np.ndarray) -> "Deviance":
+        """The deviance of some nodes, each under one prior."""
+        return Deviance(*(one[prior, 0] for one in self[:3]), *(one[node] for one in self[3:]))
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -83,8 +92,7 @@ class Solution:
 def solve(family: SmoothFamily, x: np.ndarray, y: np.ndarray, *, variance: float, prior: Prior) -> Solution:
     """The curve of least deviance over the family's box, for readings `y` of equal `variance` at `x` = ln C."""
     nodes = grid_nodes(family, x)
-    (deviance,) = node_deviances(nodes, y, variance=variance, priors=[prior])
-    best = int(np.argmin(deviance.at(*best_linear_part(deviance))))
+    (((best,),), _, _) = best_nodes([nodes], y, variance=variance, priors=[prior])
     return polish(family, x, y, float(nodes.p[best]), float(nodes.q[best]), variance=variance, prior=prior)
 
 
@@ -101,16 +109,14 @@ def _cached_grid(family: Family, x_bytes: bytes) -> Nodes:
 
 
 def box_nodes(family: Family, x: np.ndarray, box: Box, shape: tuple[int, int]) -> Nodes:
-    """A regular grid of `shape` over `box`, including the edges."""
-    (p_lo, p_hi), (q_lo, q_hi) = box
-    num_p, num_q = shape[0], shape[1] if q_hi > q_lo else 1
-    p, q = np.linspace(p_lo, p_hi, num_p), np.linspace(q_lo, q_hi, num_q)
-    return _nodes(family, x, np.repeat(p, num_q), np.tile(q, num_p))
-
-
-def _nodes(family: Family, x: np.ndarray, p: np.ndarray, q: np.ndarray) -> Nodes:
-    g = family.basis(x, p[:, None], q[:, None])
-    return Nodes(p=p, q=q, g=g, sum_g=g.sum(axis=1), sum_gg=np.einsum("ij,ij->i", g, g))
+    """A regular grid of `shape` over `box`, including the edges; one q if the family has none."""
+    p, q = (
+        lo + np.arange(num if hi > lo else 1) * ((hi - lo) / (num - 1))
+        for (lo, hi), num in zip(box, shape, strict=True)
+    )
+    # What depends on p alone is computed once for all q.
+    g = family.basis(x, p[:, None, None], q[:, None]).reshape(-1, x.size)
+    return Nodes(p=np.repeat(p, q.size), q=np.tile(q, p.size), g=g)
 
 
 def box_around(
@@ -124,49 +130,88 @@ def box_around(
     return sides[0], sides[1]
 
 
-def node_deviances(nodes: Nodes, y: np.ndarray, *, variance: float, priors: Sequence[Prior]) -> list[Deviance]:
-    """The deviance of `nodes` given readings `y` of equal `variance`, under each prior; sums over the readings are
-    computed once.
+def best_nodes(
+    grids: Sequence[Nodes], y: np.ndarray, *, variance: float, priors: Sequence[Prior]
+) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """The node of least deviance in each grid under each prior, with its r and its deviance; each of shape
+    (num_priors, num_grids)."""
+    ends = np.cumsum([grid.p.size for grid in grids])
+    starts = np.append(0, ends[:-1])
+    r, found = least_deviances(grids, y, variance=variance, priors=priors)
+    rows = np.stack(
+        [start + found[:, start:end].argmin(axis=1) for start, end in zip(starts, ends, strict=True)], axis=1
+    )
+    return rows - starts, np.take_along_axis(r, rows, axis=1), np.take_along_axis(found, rows, axis=1)
+
+
+def least_deviances(
+    grids: Sequence[Nodes],
+    y: np.ndarray,
+    *,
+    variance: float,
+    priors: Sequence[Prior],
+    penalty: np.ndarray | float = 0.0,
+    within: float = 0.0,
+) -> tuple[np.ndarray, np.ndarray]:
+    """The least deviance of every node of the grids under each prior, for readings `y` of equal `variance`, over (r, a)
+    within the bounds r >= 0, a >= 0, r + a <= 1, and its r; both have shape (num_priors, num_nodes).
+
+    A `penalty`, of the same shape, is added. Bounds only raise a deviance, so a node whose free optimum is outside and
+    already exceeds one inside, under the same prior and in the same grid, by more than `within` gets infinity.
     """
-    # einsum, because BLAS would wake all its threads for this.
-    d_a = np.einsum("ij,j->i", nodes.g, y) / variance
-    d_ra, d_aa = nodes.sum_g / variance, nodes.sum_gg / variance
-    return [
-        Deviance(
-            d_0=float(y @ y / variance + prior.value**2 / prior.variance),
-            d_r=float(y.sum() / variance + prior.value / prior.variance),
-            d_rr=y.size / variance + 1 / prior.variance,
-            d_a=d_a,
-            d_ra=d_ra,
-            d_aa=d_aa,
-        )
-        for prior in priors
-    ]
+    g_y, sum_g, sum_gg = (
+        np.concatenate(sums) for sums in zip(*((one.g @ y, one.sum_g, one.sum_gg) for one in grids), strict=True)
+    )
+    value, precision = np.array([(one.value, 1 / one.variance) for one in priors]).T[:, :, None]
+    deviance = Deviance(
+        d_0=y @ y / variance + precision * value**2,
+        d_r=y.sum() / variance + precision * value,
+        d_rr=y.size / variance + precision,
+        d_a=g_y / variance,
+        d_ra=sum_g / variance,
+        d_aa=sum_gg / variance,
+    )
+    r, a, is_regular = _free_linear_part(deviance)
+    found = deviance.at(r, a) + penalty
+    is_inside = is_regular & ~_is_outside(r, a)
+    least = np.where(is_inside, found, np.inf)
+    sizes = [grid.p.size for grid in grids]
+    limit = np.minimum.reduceat(least, np.cumsum([0, *sizes[:-1]]), axis=1) + within
+    edges = np.nonzero(~is_inside & ~(is_regular & (found > np.repeat(limit, sizes, axis=1))))
+    if edges[0].size:
+        part = deviance.of(*edges)
+        r[edges], a[edges] = _best_on_edges(part)
+        least[edges] = part.at(r[edges], a[edges]) + np.broadcast_to(penalty, r.shape)[edges]
+    return r, least
 
 
-def best_linear_part(deviance: Deviance) -> tuple[np.ndarray, np.ndarray]:
-    """The (r, a) of least deviance at every node within the bounds r >= 0, a >= 0, r + a <= 1.
+def _free_linear_part(deviance: Deviance) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """The (r, a) of least deviance at every node without bounds, and whether it exists.
 
-    The bounds form a triangle: if the free optimum lies outside, the best point is on one of its three edges.
+    If g hardly varies over the readings, only rounding tells r from a.
     """
     d_r, d_rr, d_a, d_ra, d_aa = deviance.d_r, deviance.d_rr, deviance.d_a, deviance.d_ra, deviance.d_aa
-    determinant = d_rr * d_aa - d_ra**2
-    # If g hardly varies over the readings, only rounding tells r from a, and the edges decide too.
-    regular = determinant > 1e-12 * d_rr * d_aa
-    determinant = np.where(regular, determinant, 1.0)
-    r = (d_r * d_aa - d_a * d_ra) / determinant
-    a = (d_rr * d_a - d_r * d_ra) / determinant
-    outside = np.flatnonzero(~regular | (r < 0) | (a < 0) | (r + a > 1))
-    if outside.size:
-        part = deviance.of(outside)
-        on_ceiling = (d_r - part.d_a + part.d_aa - part.d_ra) / np.maximum(d_rr + part.d_aa - 2 * part.d_ra, TINY)
-        on_floor = np.full(outside.size, d_r / d_rr)
-        r_edges = np.stack([np.zeros(outside.size), on_floor, on_ceiling]).clip(0, 1)
-        on_wall = (part.d_a / np.maximum(part.d_aa, TINY)).clip(0, 1)
-        a_edges = np.stack([on_wall, np.zeros(outside.size), 1 - r_edges[2]])
-        best = np.argmin(part.at(r_edges, a_edges), axis=0), np.arange(outside.size)
-        r[outside], a[outside] = r_edges[best], a_edges[best]
-    return r, a
+    square = d_rr * d_aa
+    determinant = square - d_ra**2
+    is_regular = determinant > 1e-12 * square
+    determinant = np.where(is_regular, determinant, 1.0)
+    return (d_r * d_aa - d_a * d_ra) / determinant, (d_rr * d_a - d_r * d_ra) / determinant, is_regular
+
+
+def _is_outside(r: np.ndarray | float, a: np.ndarray | float) -> np.ndarray | bool:
+    return (r < 0) | (a < 0) | (r + a > 1)
+
+
+def _best_on_edges(deviance: Deviance) -> tuple[np.ndarray, np.ndarray]:
+    """The (r, a) of least deviance on the edges r = 0, a = 0 and r + a = 1 of the bounds."""
+    d_r, d_rr, d_a, d_ra, d_aa = deviance.d_r, deviance.d_rr, deviance.d_a, deviance.d_ra, deviance.d_aa
+    zero = np.zeros(d_a.size)
+    on_ceiling = (d_r - d_a + d_aa - d_ra) / np.maximum(d_rr + d_aa - 2 * d_ra, TINY)
+    r_edges = np.stack([zero, d_r / d_rr, on_ceiling]).clip(0, 1)
+    on_wall = (d_a / np.maximum(d_aa, TINY)).clip(0, 1)
+    a_edges = np.stack([on_wall, zero, 1 - r_edges[2]])
+    best = np.argmin(deviance.at(r_edges, a_edges), axis=0), np.arange(d_a.size)
+    return r_edges[best], a_edges[best]
 
 
 def polish(
@@ -177,31 +222,35 @@ def polish(
     The Jacobian is Kaufman's (1975): the derivatives of a g minus the part absorbed by the free linear columns.
     Levenberg's damping grows if a step does not help.
     """
-    weight = np.append(np.full(y.size, variance**-0.5), prior.variance**-0.5)
+    num = y.size
+    weight = np.append(np.full(num, variance**-0.5), prior.variance**-0.5)
     target = weight * np.append(y, prior.value)
 
     def project(p: float, q: float) -> tuple[float, float, np.ndarray, np.ndarray]:
-        nodes = _nodes(family, x, np.array([p]), np.array([q]))
-        r, a = best_linear_part(*node_deviances(nodes, y, variance=variance, priors=[prior]))
-        columns = weight[:, None] * np.stack([np.ones(y.size + 1), np.append(nodes.g[0], 0)], axis=1)
-        return float(r[0]), float(a[0]), columns, target - columns @ np.array([r[0], a[0]])
+        columns = np.zeros((num + 1, 2))
+        columns[:, 0], columns[:num, 1] = weight, weight[:num] * family.basis(x, np.array(p), np.array(q))
+        r, a = _best_of_one(columns[:, 0], columns[:, 1], target)
+        return r, a, columns, target - columns @ (r, a)
 
     (p_lo, p_hi), (q_lo, q_hi) = family.box(x)
     r, a, columns, error = project(p, q)
     damping = 1e-6
     for _ in range(MAX_POLISH_STEPS):
-        slopes = np.zeros((y.size + 1, 2))
-        slopes[:-1] = a * weight[:-1, None] * np.stack(family.gradient(x, p, q), axis=1)
-        basis = np.linalg.qr(_free_columns(r, a, columns))[0]
-        slopes -= basis @ (basis.T @ slopes)
-        normal = slopes.T @ slopes
+        slopes = np.zeros((num + 1, 3))
+        for column, slope in enumerate(family.gradient(x, p, q)):
+            slopes[:num, column] = a * weight[:num] * slope
+        slopes[:, 2] = error
+        # What R has below the free columns is the part of the slopes and of the error that these cannot absorb.
+        free = _free_columns(r, a, columns)
+        left = np.asarray(np.linalg.qr(np.hstack([free, slopes]), mode="r"))[free.shape[1] :, free.shape[1] :]
+        normal = left[:, :2].T @ left[:, :2]
         damped = normal + np.diag(damping * normal.diagonal() + TINY)
         try:
-            step = np.linalg.solve(damped, slopes.T @ error)
+            step = np.linalg.solve(damped, left[:, :2].T @ left[:, 2])
         except np.linalg.LinAlgError:  # p and q move the curve alike, and good steps have removed the damping
             damping = max(damping, 1e-3) * 10
             continue
-        p_new, q_new = np.clip(p + step[0], p_lo, p_hi), np.clip(q + step[1], q_lo, q_hi)
+        p_new, q_new = min(max(p + step[0], p_lo), p_hi), min(max(q + step[1], q_lo), q_hi)
         moved = max(abs(p_new - p), abs(q_new - q))
         trial = project(float(p_new), float(q_new))
         if trial[3] @ trial[3] < error @ error:
@@ -221,6 +270,20 @@ def polish(
         residuals=y - r - a * g,
         jacobian=np.stack([np.ones(y.size), g, a * g_p, a * g_q], axis=1),
     )
+
+
+def _best_of_one(one: np.ndarray, g: np.ndarray, y: np.ndarray) -> tuple[float, float]:
+    """The (r, a) within the bounds by which r `one` + a `g` comes closest to `y`."""
+    d_rr, d_ra, d_aa, d_r, d_a = (
+        float(left @ right) for left, right in ((one, one), (one, g), (g, g), (one, y), (g, y))
+    )
+    determinant = d_rr * d_aa - d_ra**2
+    if determinant > 1e-12 * d_rr * d_aa:
+        r, a = (d_r * d_aa - d_a * d_ra) / determinant, (d_rr * d_a - d_r * d_ra) / determinant
+        if not _is_outside(r, a):
+            return r, a
+    (r,), (a,) = _best_on_edges(Deviance(*(np.array([sum]) for sum in (y @ y, d_r, d_rr, d_a, d_ra, d_aa))))
+    return float(r), float(a)
 
 
 def _free_columns(r: float, a: float, columns: np.ndarray) -> np.ndarray:

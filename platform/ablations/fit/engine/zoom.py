@@ -10,11 +10,10 @@ from ablations.fit.engine.family import Box, Family
 from ablations.fit.engine.projection import (
     GRID_SHAPE,
     Nodes,
-    best_linear_part,
     box_around,
     box_nodes,
     grid_nodes,
-    node_deviances,
+    least_deviances,
 )
 
 FINE_SHAPE = (41, 41)
@@ -49,14 +48,13 @@ def zoomed_box(
     """The box around all shapes plausible under independent readings of `variance`, found on grids of shape `finer`."""
 
     def plausible(nodes: Nodes) -> np.ndarray:
-        least = np.full(nodes.p.size, np.inf)
-        deviances = node_deviances(nodes, y, variance=variance, priors=[one.prior(variance) for one in anchors])
-        for anchor, deviance in zip(anchors, deviances, strict=True):
-            r, a = best_linear_part(deviance)
-            least = np.minimum(least, deviance.at(r, a) - 2 * np.log(anchor.probability))
-        least -= 2 * family.log_prior(nodes.p, nodes.q)
+        penalty = -2 * (log_probability + family.log_prior(nodes.p, nodes.q))
+        _, found = least_deviances([nodes], y, variance=variance, priors=priors, penalty=penalty, within=PLAUSIBLE)
+        least = found.min(axis=0)
         return np.flatnonzero(least <= least.min() + PLAUSIBLE)
 
+    priors = [anchor.prior(variance) for anchor in anchors]
+    log_probability = np.log([[anchor.probability] for anchor in anchors])
     whole = box = family.box(x)
     nodes = grid_nodes(family, x)
     shape = GRID_SHAPE
@@ -71,18 +69,17 @@ def zoomed_box(
     return box
 
 
-def widened(nodes: Nodes, log_density: np.ndarray, box: Box, whole: Box, edge_share: float) -> Box | None:
-    """The box widened on sides where more than `edge_share` of the probability lies at its edge and the family extends
-    further; None if no side needs widening.
+def widened(density: np.ndarray, box: Box, whole: Box, fineness: Fineness) -> Box | None:
+    """The box widened on sides where more than `fineness` allows of the probability lies at its edge and the family
+    extends further; None if no side needs widening. `density` is that of each node, up to a constant.
     """
-    mass = np.exp(log_density - log_density.max()).sum(axis=(0, 1, 2))
-    mass /= mass.sum()
+    mass = (density / density.sum()).reshape(fineness.shape[0], -1)
     sides, is_wider = [], False
-    for values, (lo, hi), (least, largest) in zip((nodes.p, nodes.q), box, whole, strict=True):
-        new_lo, new_hi = lo, hi
-        if lo > least and mass[values == lo].sum() > edge_share:
-            new_lo, is_wider = max(least, lo - 0.5 * (hi - lo)), True
-        if hi < largest and mass[values == hi].sum() > edge_share:
-            new_hi, is_wider = min(largest, hi + 0.5 * (hi - lo)), True
+    for axis, ((lo, hi), (least, largest)) in enumerate(zip(box, whole, strict=True)):
+        at, half, (new_lo, new_hi) = mass.sum(axis=1 - axis), 0.5 * (hi - lo), (lo, hi)
+        if lo > least and at[0] > fineness.edge_share:
+            new_lo, is_wider = max(least, lo - half), True
+        if hi < largest and at[-1] > fineness.edge_share:
+            new_hi, is_wider = min(largest, hi + half), True
         sides.append((new_lo, new_hi))
     return (sides[0], sides[1]) if is_wider else None

@@ -8,22 +8,17 @@ import tempfile
 from collections.abc import Iterator
 from http.client import HTTPException
 from pathlib import Path
-from urllib.error import HTTPError, URLError
-from urllib.parse import unquote, urlsplit, urlunsplit
+from typing import Any
+from urllib.error import HTTPError
+from urllib.parse import unquote, urlsplit
 from urllib.request import urlopen
 
 from ablations.errors import AblationsError
 from ablations.files.database import sqlite_path, sqlite_url
 from ablations.home.home import Home
-from ablations.slurm.doctor.examine_node import (
-    ENGINES,
-    look_at_engines,
-    look_at_modules,
-    python_version,
-    reason,
-    torch_gpus,
-)
+from ablations.slurm.doctor.examine_node import ENGINES, reason
 from scalerl.checks.finding import Finding, judged
+from scalerl.credentials import without_secrets
 
 MACHINE_PART = "this machine"
 LITTLE_SPACE_GB = 10.0
@@ -33,17 +28,16 @@ OLDEST_PYTHON = (3, 11)
 CONNECT_LIMIT_S = 5.0
 
 
-def check_here(home: Home, tracking_uri: str) -> Iterator[Finding]:
-    """All checks that need no Slurm."""
-    found = f"{python_version()} at {sys.executable}"
+def check_here(home: Home, tracking_uri: str, here: dict[str, Any]) -> Iterator[Finding]:
+    """All checks that need no cluster; `here` is what `look_at_machine` found."""
+    found = f"{here['python']['version']} at {sys.executable}"
     old = sys.version_info < OLDEST_PYTHON
     yield judged(MACHINE_PART, "Python", f"{found} is too old" if old else "", found, "install Python 3.11 or newer")
-    yield from check_modules(
-        MACHINE_PART, look_at_modules(), "install the project: run `pip install --editable .` in its folder"
-    )
-    yield check_engine_versions(MACHINE_PART, engines := look_at_engines(), engines, has_gpus=torch_gpus() > 0)
+    remedy = "install the project: run `pip install --editable .` in its folder"
+    yield from check_modules(MACHINE_PART, here["modules"], remedy)
+    yield check_engine_versions(MACHINE_PART, here, here)
     yield check_home(home)
-    problem, place = look_at_tracking(tracking_uri), without_password(tracking_uri)
+    problem, place = look_at_tracking(tracking_uri), without_secrets(tracking_uri)
     problem = f"{place}: {problem}" if problem else ""
     remedy = "fix this or choose another --tracking-uri; sweeps run without MLflow, and `platform sync` can catch up"
     yield judged(MACHINE_PART, "tracking", problem, f"{place} can be used", remedy, level="warning")
@@ -59,71 +53,62 @@ def check_modules(part: str, modules: dict[str, dict[str, str]], remedy: str) ->
             yield Finding(part=part, check=name, level="error", found=found["error"], remedy=remedy)
 
 
-def check_engine_versions(part: str, there: dict[str, str], here: dict[str, str], *, has_gpus: bool) -> Finding:
+def check_engine_versions(part: str, there: dict[str, Any], here: dict[str, Any]) -> Finding:
     """Check that a machine has vLLM and DeepSpeed for its devices, in the versions installed here.
 
     Only scales that name an engine need it; a missing engine is a warning on machines with GPUs.
     """
-    remedy = "in the project's folder, run `pip install --constraint constraints.txt '.[vllm,deepspeed]'`"
-    problems = [f"{name} is not installed, but some scales need it" for name in ENGINES if name not in there]
-    problems = problems if has_gpus else []
-    for name, found in there.items():
+    engines, has_gpus, problems = there["engines"], there["gpus"]["torch"] > 0, []
+    if has_gpus:
+        problems += [f"{name} is not installed, but some scales need it" for name in ENGINES if name not in engines]
+    for name, found in engines.items():
         if has_gpus and found.split()[0] != ENGINES[name][0]:
             problems.append(f"{found} does not use the GPUs there")
-        if found != here.get(name):
-            problems.append(f"{found} there, {here.get(name, 'not installed')} here")
-    found = ", ".join(there.values()) or "none; only scales with `vllm` or `deepspeed` need them"
+        if found != here["engines"].get(name):
+            problems.append(f"{found} there, {here['engines'].get(name, 'not installed')} here")
+    found = ", ".join(engines.values()) or "none; only scales with `vllm` or `deepspeed` need them"
+    remedy = "in the project's folder, run `pip install --constraint constraints.txt '.[vllm,deepspeed]'`"
     return judged(part, "engines", "; ".join(problems), found, remedy, level="warning")
 
 
 def check_home(home: Home) -> Finding:
     """Check that the home folder is writable, and how much space it has."""
-    another = "free some space, or choose another folder with --home or ABLATIONS_HOME"
+    check, remedy = "home folder", "free some space, or choose another folder with --home or ABLATIONS_HOME"
     try:
         home.require_writable()
     except AblationsError as error:
-        return Finding(
-            part=MACHINE_PART, check="home folder", level="error", found=str(error).partition(";")[0], remedy=another
-        )
+        return judged(MACHINE_PART, check, str(error).partition(";")[0], "", remedy)
     free_gb, num_files = shutil.disk_usage(home.path).free / 1e9, os.statvfs(home.path)
     # File systems without a fixed number of files report 0 of 0.
     few = num_files.f_files > 0 and num_files.f_favail < FEW_FILES
-    little = free_gb < LITTLE_SPACE_GB
     found = f"{home.path}: {free_gb:.0f} GB free" + (f", room for {num_files.f_favail} files" if few else ", writable")
-    return judged(MACHINE_PART, "home folder", found if little or few else "", found, another, level="warning")
+    problem = found if free_gb < LITTLE_SPACE_GB or few else ""
+    return judged(MACHINE_PART, check, problem, found, remedy, level="warning")
 
 
 def look_at_tracking(uri: str) -> str:
-    """The reason why MLflow cannot be used from this machine; empty if it can."""
+    """The reason why MLflow cannot be used from this machine; empty if it can.
+
+    Any answer of a server counts, except a gateway's that it is not there.
+    """
     parts = urlsplit(uri)
+    scheme = parts.scheme.partition("+")[0]
     try:
-        if parts.scheme in ("http", "https"):
-            return look_at_server(uri)
-        if parts.scheme.partition("+")[0] == "sqlite":
-            database = uri.partition(":///")[2].partition("?")[0]
-            return look_at_path(Path(unquote(database) or "."))
-        if parts.scheme == "file":
-            return look_at_path(Path(unquote(parts.path)))
-        if parts.scheme == "":
-            return look_at_path(Path(uri))
+        if scheme in ("http", "https"):
+            urlopen(uri.rstrip("/") + "/health", timeout=CONNECT_LIMIT_S).close()
+            return ""
+        if scheme in ("sqlite", "file", ""):
+            path = {"sqlite": uri.partition(":///")[2].partition("?")[0] or ".", "file": parts.path}.get(scheme)
+            return look_at_path(Path(uri if path is None else unquote(path)))
         if parts.hostname is None:
             return f"the doctor cannot check addresses that start with {parts.scheme}:"
-        ports = {"postgresql": 5432, "mysql": 3306, "mssql": 1433}
-        port = parts.port or ports.get(parts.scheme.partition("+")[0], 443)
+        port = parts.port or {"postgresql": 5432, "mysql": 3306, "mssql": 1433}.get(scheme, 443)
         socket.create_connection((parts.hostname, port), timeout=CONNECT_LIMIT_S).close()
-    except (OSError, ValueError, HTTPException) as error:
-        return reason(error)
-    return ""
-
-
-def look_at_server(uri: str) -> str:
-    """The reason why an MLflow server does not answer; any answer except a gateway error counts."""
-    try:
-        urlopen(uri.rstrip("/") + "/health", timeout=CONNECT_LIMIT_S).close()
     except HTTPError as error:
         return f"HTTP {error.code} {error.reason}" if error.code >= 500 else ""
-    except URLError as error:
-        return reason(error.reason) if isinstance(error.reason, Exception) else str(error.reason)
+    except (OSError, ValueError, HTTPException) as error:
+        cause = getattr(error, "reason", None)  # urllib hides the error of the connection in its own
+        return reason(cause if isinstance(cause, Exception) else error)
     return ""
 
 
@@ -137,14 +122,6 @@ def look_at_path(path: Path) -> str:
         folder = folder.parent
     with tempfile.TemporaryFile(dir=folder):
         return ""
-
-
-def without_password(uri: str) -> str:
-    """An address for display, without its password."""
-    parts = urlsplit(uri)
-    if parts.password is None:
-        return uri
-    return urlunsplit(parts._replace(netloc=f"{parts.username}:***@{parts.netloc.rpartition('@')[2]}"))
 
 
 def absolute(uri: str) -> str:

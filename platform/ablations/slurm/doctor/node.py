@@ -1,20 +1,19 @@
-"""Judges the probe's report about a node, compared with this machine."""
+"""What is right on a node of a cluster, compared with this machine, and the remedy for what is not."""
 
-import sys
 import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from filelock import FileLock, Timeout
-
 from ablations.pools.code_snapshot import PACKAGES
 from ablations.slurm import commands
 from ablations.slurm.commands import Partition
 from ablations.slurm.doctor.cluster import seconds
-from ablations.slurm.doctor.examine_node import look_at_engines, python_version
+from ablations.slurm.doctor.examine_node import look_at_lock
 from ablations.slurm.doctor.here import check_engine_versions, check_modules
-from ablations.slurm.doctor.probe_job import SHARED, Probe, Probing, no_report
+from ablations.slurm.doctor.probe_job import SHARED, Probe, no_report
+from ablations.slurm.doctor.question import DoctorQuestion
+from ablations.slurm.doctor.training import NUM_DEVICES, lay_run, resolved_recipe, training_finding
 from ablations.text import counted
 from scalerl.checks.finding import Finding, judged
 
@@ -27,121 +26,112 @@ LOCKS_REMEDY = (
 )
 
 
-def check_node(probing: Probing, partition: Partition, here: dict[str, dict[str, str]]) -> Iterator[Finding]:
-    """Submit one probe and judge its report, compared with the modules `here`; the job is cancelled afterwards."""
+def check_node(question: DoctorQuestion, partition: Partition, here: dict[str, Any]) -> Iterator[Finding]:
+    """Submit one probe and judge its reports; the job is cancelled afterwards. `here` is `look_at_machine` of here."""
     part = f"a node of partition {partition.name}"
-    with Probe(probing, partition) as probe:
-        if refused := probe.submit():
-            remedy = (
-                "runs would be rejected too unless `resources:` differ; to test an option, pass --sbatch NAME=VALUE"
-            )
-            yield Finding(part=part, check="probe job", level="error", found=refused, remedy=remedy)
+    with Probe(question, partition) as probe:
+        recipe = resolved_recipe(here["engines"]) if probe.trains else None
+        if refused := probe.submit(**lay_run(probe.folder, recipe) if recipe else {}):
+            asks = f"the job requests {counted(probe.cpus, 'processor')} and {probe.memory_mb} MB"
+            remedy = f"{asks}; a run with this request would be rejected too. To change it, pass --sbatch NAME=VALUE"
+            yield judged(part, "probe job", refused, "", remedy)
             return
-        report = probe.report()
-        if report is None:
+        there = probe.report("report.json", "examines")
+        if there is None:
             yield no_report(part, probe)
             return
-        found = f"job {probe.job} started after {probe.started:.0f} s on {report['host']}"
+        found = f"job {probe.job} started after {probe.started:.0f} s on {there['host']}"
         yield Finding(part=part, check="probe job", level="ok", found=found)
-        yield check_python(part, report)
-        yield from check_code(part, report, here, probe.snapshot)
-        yield check_folder(part, report, probe.word)
-        yield from check_locks(part, report, probe.folder)
-        yield check_gpus(part, report, partition)
-        yield check_engine_versions(part, report["engines"], look_at_engines(), has_gpus=report["gpus"]["torch"] > 0)
-        yield check_tmp(part, report)
+        python, python_here = ("{version} at {path}".format(**one["python"]) for one in (there, here))
+        problem = f"{python}; here {python_here}" if python != python_here else ""
+        remedy = "install one Python on the shared file system"
+        yield judged(part, "Python", problem, f"{there['python']['version']}, as here", remedy)
+        yield from check_folder(part, there, here, probe.folder, snapshot=probe.snapshot, word=probe.word)
+        yield check_gpus(part, there["gpus"], partition, asked=probe.gpus)
+        if recipe:
+            report = probe.report("training.json", "trains for about a minute on")
+            yield no_report(part, probe) if report is None else training_finding(part, report, recipe)
+            if report is None:
+                return
+        elif question.trains:
+            found = f"not trained: nodes have {counted(partition.gpus, 'GPU')}, but the run needs {NUM_DEVICES}"
+            yield judged(part, "training", found, "", "choose another --partition", level="warning")
         yield from check_signals(part, probe)
 
 
-def check_python(part: str, report: dict[str, Any]) -> Finding:
-    path, version = report["python"]["path"], report["python"]["version"]
-    same = (path, version) == (sys.executable, python_version())
-    problem = "" if same else f"{version} at {path}; here {python_version()} at {sys.executable}"
-    return judged(part, "Python", problem, f"{version}, as here", "install one Python on the shared file system")
+def check_folder(
+    part: str, there: dict[str, Any], here: dict[str, Any], folder: Path, *, snapshot: Path, word: str
+) -> Iterator[Finding]:
+    """Check what every cluster needs: code, home folder and locks on both sides, engines, and temporary space.
+
+    The report itself proves that this machine reads what the node writes; the repeated `word`, the other direction.
+    """
+    yield from check_code(part, there["modules"], here["modules"], snapshot)
+    problem = "" if there["word"] == word else "the node cannot read files written here"
+    yield judged(part, "home folder", problem, "read and written from both sides", SHARED)
+    seen = there["here_lock"]
+    problem = "" if seen == "held" else f"the node sees a lock held here as {seen}"
+    yield judged(part, "lock of here", problem, "held here, seen as held on the node", LOCKS_REMEDY)
+    problem = there["node_lock"]
+    if not problem and (seen := look_at_lock(folder / "node.lock")) != "held":
+        problem = f"this machine sees a lock held on the node as {seen}"
+    yield judged(part, "lock of node", problem, "held on the node, seen as held here", LOCKS_REMEDY)
+    yield check_engine_versions(part, there, here)
+    found = f"{there['tmp']['path']}: {there['tmp']['free_gb']:.0f} GB free"
+    problem = found if there["tmp"]["free_gb"] < LITTLE_TMP_GB else ""
+    remedy = "point TMPDIR elsewhere, for example with `setup: [export TMPDIR=/scratch/$USER]`"
+    yield judged(part, "temporary", problem, found, remedy, level="warning")
 
 
-def check_code(part: str, report: dict[str, Any], here: dict[str, dict[str, str]], snapshot: Path) -> Iterator[Finding]:
+Modules = dict[str, dict[str, str]]
+
+
+def check_code(part: str, there: Modules, here: Modules, snapshot: Path) -> Iterator[Finding]:
     """Check that the node has the same packages, and this project's own from the snapshot."""
-    there = report["modules"]
-    yield from check_modules(
-        part, there, "install the package where nodes find it, or fix PYTHONPATH in the setup lines"
-    )
+    remedy = "install the package where nodes find it, or fix PYTHONPATH in the setup lines"
+    yield from check_modules(part, there, remedy)
     own = {name: Path(there[name]["folder"]) for name in PACKAGES if "error" not in there[name]}
     elsewhere = [str(folder) for name, folder in own.items() if folder != snapshot / name]
     problem = f"jobs would run {' and '.join(elsewhere)} instead of the code that was submitted"
     remedy = "a setup line replaces PYTHONPATH; change it to `export PYTHONPATH=$PYTHONPATH:...`"
     if own:
         yield judged(part, "code", problem if elsewhere else "", "from the snapshot taken at submission", remedy)
+    remedy = "install one environment on the shared file system, so that every run gives the same numbers"
     for name in (name for name in there if name not in own):
-        version, version_here = there[name].get("version"), here[name].get("version")
+        version, version_here = there[name].get("version"), here[name].get("version", "not installed")
         if version is not None and version != version_here:
-            found = f"{version} on the node, {version_here or 'not installed'} here"
-            remedy = "install one environment on the shared file system, so that every run gives the same numbers"
-            yield Finding(part=part, check=name, level="warning", found=found, remedy=remedy)
+            found = f"{version} on the node, {version_here} here"
+            yield judged(part, name, found, "", remedy, level="warning")
 
 
-def check_folder(part: str, report: dict[str, Any], word: str) -> Finding:
-    """Check that each side reads what the other writes: the report proves one direction, the word in it the other."""
-    problem = "" if report["word"] == word else "the node cannot read files written here"
-    return judged(part, "home folder", problem, "read and written from both sides", SHARED)
-
-
-def check_locks(part: str, report: dict[str, Any], folder: Path) -> Iterator[Finding]:
-    """Check that each side sees a lock held by the other."""
-    seen = report["here_lock"]
-    problem = "" if seen == "held" else f"the node sees a lock held here as {seen}"
-    yield judged(part, "lock of here", problem, "held here, seen as held on the node", LOCKS_REMEDY)
-    problem = report["node_lock"]
-    if not problem:
-        try:
-            with FileLock(folder / "node.lock", timeout=0):
-                problem = "a lock held on the node looks free here"
-        except Timeout:
-            pass
-        except (OSError, NotImplementedError) as error:
-            problem = str(error)
-    yield judged(part, "lock of node", problem, "held on the node, seen as held here", LOCKS_REMEDY)
-
-
-def check_gpus(part: str, report: dict[str, Any], partition: Partition) -> Finding:
-    """Check that torch can use the GPUs that Slurm promises and the driver lists."""
-    listed, usable = report["gpus"]["listed"], report["gpus"]["torch"]
+def check_gpus(part: str, gpus: dict[str, Any], partition: Partition, *, asked: int) -> Finding:
+    """Check that torch can use the GPUs that Slurm promises and the driver lists; the probe asked for some of them."""
+    listed, usable, nccl = gpus["listed"], gpus["torch"], gpus["nccl"]
     has = f"nvidia-smi lists {len(listed) or 'none'}, torch can use {usable or 'none'}"
+    promised, level = f"the partition has {counted(partition.gpus, 'GPU')} per node and the probe asked for", "error"
+    problem, remedy = "", "install a torch for this driver (not +cpu)"
+    found = f"{has} of the {asked} requested by the probe: {listed[0] if listed else 'GPU'}, NCCL {nccl}"
     if partition.gpus and not usable:
-        problem = f"the partition has {counted(partition.gpus, 'GPU')} per node and the probe asked for one, but {has}"
-        remedy = (
-            "install a torch for this driver (not +cpu)"
-            if listed
-            else "ask the administrators why nodes lack the driver (nvidia-smi)"
-        )
-        return Finding(part=part, check="GPUs", level="error", found=problem, remedy=remedy)
-    if listed and not partition.gpus:
+        problem = f"{promised} {asked}, but {has}"
+        remedy = remedy if listed else "ask the administrators why nodes lack the driver (nvidia-smi)"
+    elif listed and not partition.gpus:
+        problem, level = has, "warning"
         remedy = "Slurm does not know these GPUs, so jobs may share one; ask the administrators for Gres=gpu"
-        return Finding(part=part, check="GPUs", level="warning", found=has, remedy=remedy)
-    if not usable:
-        return Finding(part=part, check="GPUs", level="ok", found="none, in agreement with Slurm")
-    nccl = report["gpus"]["nccl"]
-    found = f"{has} of the one GPU requested by the probe: {listed[0] if listed else 'GPU'}, NCCL {nccl or 'none'}"
-    problem = "" if nccl else f"{has}, but this torch lacks NCCL, which training on several GPUs needs"
-    return judged(part, "GPUs", problem, found, "install a torch built with NCCL, such as the Linux wheels")
-
-
-def check_tmp(part: str, report: dict[str, Any]) -> Finding:
-    """Check that the temporary folder, used by the code sandbox and compilers, has space."""
-    found = f"{report['tmp']['path']}: {report['tmp']['free_gb']:.0f} GB free"
-    little = report["tmp"]["free_gb"] < LITTLE_TMP_GB
-    remedy = "point TMPDIR elsewhere, for example with `setup: [export TMPDIR=/scratch/$USER]`"
-    return judged(part, "temporary", found if little else "", found, remedy, level="warning")
+    elif not usable:
+        found = "none, in agreement with Slurm"
+    elif not nccl:
+        problem = f"{has}, but this torch lacks NCCL, which training on several GPUs needs"
+        remedy = "install a torch built with NCCL, such as the Linux wheels"
+    return judged(part, "GPUs", problem, found, remedy, level=level)
 
 
 def check_signals(part: str, probe: Probe) -> Iterator[Finding]:
     """Check SIGUSR2 as before a time limit, SIGTERM as from scancel, the time until SIGKILL, and the node's clock."""
-    say = probe.probing.say
+    say = probe.question.say
     say(f"job {probe.job}: signals")
     asked = time.time()
     commands.send_signal(probe.job, "USR2")
-    came = probe.wait_for_signal("SIGUSR2")
-    answered = time.time()
+    came, answered = probe.wait_for_signal("SIGUSR2"), time.time()
     remedy = "runs could not save a checkpoint before their time limit; ask which prolog or wrapper blocks signals"
     problem = "sent to the job, but never reached its process" if came is None else ""
     yield judged(part, "SIGUSR2", problem, "arrives: runs save a checkpoint before their time limit", remedy)
@@ -162,8 +152,7 @@ def check_signals(part: str, probe: Probe) -> Iterator[Finding]:
 
 def check_clock(part: str, asked: float, came: float, answered: float) -> Finding:
     """Compare clocks: the node's showed `came` at some moment between `asked` and `answered` here."""
-    least = max(came - answered, asked - came, 0.0)
-    most = max(came - asked, answered - came)
+    least, most = max(came - answered, asked - came, 0.0), max(came - asked, answered - came)
     found = f"differs from the clock here by at most {most:.1f} s"
     problem = f"differs from the clock here by {least:.0f} s" if least > CLOCK_LIMIT_S else ""
     remedy = "ask the administrators for NTP on the nodes; without it heartbeats look old"

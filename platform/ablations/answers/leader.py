@@ -1,0 +1,63 @@
+"""The variant with the highest level, and those that may be as high.
+
+>>> comparison.leader
+Leader(variant="prompts-24", runner_up="lr-0.00012", ahead=Answer(...), not_ruled_out=("lr-0.00012",))
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from ablations.answers.answer import Answer, Question
+from ablations.answers.run_to_run import RunToRun
+from ablations.fit.result import Fit
+
+
+@dataclass(frozen=True, kw_only=True)
+class Leader:
+    """The variant with the highest level among those read at one compute, and how it stands to the others."""
+
+    variant: str
+    runner_up: str
+    ahead: Answer
+    """The level of the leader less that of the runner-up."""
+    not_ruled_out: tuple[str, ...]
+    """Variants of which the 95 % interval of the difference from the leader contains 0, the highest first."""
+
+    def to_json(self) -> dict[str, Any]:
+        """Plain data for JSON: {"variant": "prompts-24", "runner_up": "lr-0.00012", "ahead": 0.01, ...}."""
+        return {
+            "variant": self.variant,
+            "runner_up": self.runner_up,
+            "ahead": self.ahead.estimate,
+            "ahead_lo": self.ahead.lo,
+            "ahead_hi": self.ahead.hi,
+            "not_ruled_out": list(self.not_ruled_out),
+        }
+
+
+def leader_among(
+    fits: Mapping[str, Sequence[Fit]], answers: Mapping[str, Answer], question: Question, spread: RunToRun
+) -> Leader | None:
+    """The leader among variants with an answer to `question`, each against the same reference, whose answer is no
+    difference; None of fewer than two, or while the run-to-run spread is unknown.
+
+    `question` measures the variants at the compute of the comparison.
+    """
+    known = {name: one.estimate for name, one in answers.items() if one.estimate is not None}
+    first, *others = sorted(known, key=lambda name: -known[name]) or [""]
+    if not others or not spread.is_known:
+        return None
+    ahead = {
+        name: Answer.of(
+            next(iter(answers.values())).question,
+            question.difference(fits[first], fits[name], spread, len(others)),
+        )
+        for name in others
+    }
+    return Leader(
+        variant=first,
+        runner_up=others[0],
+        ahead=ahead[others[0]],
+        not_ruled_out=tuple(name for name, one in ahead.items() if one.verdict != one.question.better),
+    )

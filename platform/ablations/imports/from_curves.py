@@ -1,0 +1,51 @@
+"""A CSV file of curves, with this platform's names for the columns."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from ablations.fit.curve_file import read_seed_curves
+from ablations.imports.found_run import FoundRun
+from ablations.logs.naming import Naming
+
+
+@dataclass(frozen=True, kw_only=True)
+class CurveFile:
+    """The curves of a file, with `scale` only those of one scale: `CurveFile(path=Path("curves.csv"))`."""
+
+    path: Path
+    scale: str | None = None
+    reader: str = "curves"
+
+    @property
+    def key(self) -> str:
+        return str(self.path.absolute())
+
+    @property
+    def files(self) -> Sequence[Path]:
+        return (self.path,)
+
+    @property
+    def options(self) -> Mapping[str, Any]:
+        return {"scale": self.scale}
+
+    def read(self) -> tuple[Sequence[FoundRun], Sequence[str]]:
+        """A run for each curve and seed; without a column `seed`, the seed in names such as `dapo-s1`, if all have one.
+
+        Raises FileError with line and column if the file cannot be used.
+        """
+        found, notes = read_seed_curves(self.path, scale=self.scale), list[str]()
+        named = [(run, *Naming().of(run.variant, {}, str(self.path))) for run in found if not run.curve.start]
+        without = [run.variant for run, _, seed in named if seed is None]
+        told = [(run, run.variant, run.seed, run.curve.start) for run in found]
+        if 0 < len(without) < len(named):
+            notes = [f"Every curve counts as a variant, since {without[0]!r} names no seed; write a column `seed`."]
+        elif named and not without:
+            notes = ["Seeds are those in the names of the curves, since the file has no column `seed`."]
+            told = [(run, name, seed, f"seed {seed}") for run, name, seed in named]
+        runs = [
+            FoundRun(place=f"{self.path}, {run.curve.name}", variant=name, seed=seed, start=start, curve=run.curve)
+            for run, name, seed, start in told
+        ]
+        return runs, notes

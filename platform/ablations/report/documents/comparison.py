@@ -1,0 +1,198 @@
+"""The comparison of a sweep as documents: short for a terminal, and whole for a report."""
+
+from collections.abc import Sequence
+from dataclasses import replace
+from datetime import datetime
+
+from ablations.findings.advice import advice, short_advice
+from ablations.findings.remarks import WEIGHTS, Remark, RemarkKind
+from ablations.findings.results import Results
+from ablations.findings.scale_ladder import ScaleLadder
+from ablations.home.state import State
+from ablations.report.documents.blocks import Blocks, Figure, Folded, Heading, Table, Text, TextKind, table_of_rows
+from ablations.report.documents.comparison_tables import comparison_table, hours_table, numbers_table
+from ablations.report.documents.comparison_words import (
+    PAPER_RULE_NOTE,
+    changes_said,
+    glossary,
+    joint_note,
+    method,
+    sentence,
+)
+from ablations.report.documents.grid import cell_tables, effect_notes, effect_tables, grid_blocks, reference_values
+from ablations.report.documents.headline import headline, task_of_sweep
+from ablations.report.documents.ladder import ladder_section
+from ablations.report.documents.marks import HELD_MARK, marks_said
+from ablations.report.documents.methods import methods, origin
+from ablations.report.documents.variant_row import VariantRow
+from ablations.report.figures.axes import thinned_note
+from ablations.report.figures.colours import leading
+from ablations.report.figures.curves import CURVES_LEGEND, curves_chart
+from ablations.report.figures.forest import DIFFERENCES_LEGEND, forest_chart, left_out_note
+from ablations.terminal.short_names import legend
+from ablations.text import at_scale, counted
+
+MOST_NOTES = 3
+"""Limit on the notes of a kind below a comparison without `--explain`."""
+ON_LEVELS: tuple[RemarkKind, ...] = ("read early", "ended early", "copies")
+"""Kinds of remarks without which a level, or its interval, is misread."""
+MOST_ON_LEVELS = 6
+"""Limit on these remarks below a comparison without `--explain`."""
+MOST_CELLS = 16
+"""Maximum number of cells of a grid whose tables are shown by default."""
+MOST_REMARKS = 2
+"""Limit on the remarks of one weight above the figures; the others are folded."""
+
+
+def brief_comparison(results: Results, *, explain: bool = False) -> Blocks:
+    """A line per variant, the cells and effects of a grid, and notes; with `explain` all remarks, changes, method,
+    advice, and the device time."""
+    is_small = explain or len(results.variants) <= MOST_CELLS  # the lines of more cells are above
+    grid = [*(cell_tables(results) if is_small else ()), *effect_tables(results)]
+    notes = [marks_said(results)] if explain else brief_notes(results)
+    table = comparison_table(results, with_changes=False, title=f"{_title(results)}, 95 % intervals", notes=notes)
+    said = [*([reference_values(results)] if grid else ()), *(explanation(results) if explain else ())]
+    hours = hours_table(results) if explain else None
+    return [table, *grid, *(Text(text=text) for text in said if text), *([hours] if hours else ())]
+
+
+def brief_notes(results: Results) -> list[str]:
+    """Variants that end below their start, finished runs that cannot be read, remarks on spoiled runs, on runs that do
+    not count and on the compute at which levels are read and, of logs, on data left out; then three notes: the meaning
+    of the marks, the cost of deciding, and the command for the rest."""
+    if results.comparison is None:
+        return [*(one.text for one in results.remarks), *results.reasons]
+    named = "" if results.sweep.home.is_passing else " ".join((results.plan.sweep, *results.beside))
+    weights = ("error", "warning") if results.plan.imported else ("error",)
+    below = [one.text for one in results.remarks if one.kind == "below its start"]
+    levels = [one.text for one in results.remarks if one.kind in ON_LEVELS]
+    others = [one for one in results.remarks if one.kind not in (*ON_LEVELS, "below its start")]
+    remarks = [one.text for one in others if one.weight in weights]
+    spoiled = [f"{run.name}: {run.reason}" for run in results.runs if run.state == State.DONE and run.curve is None]
+    grave = [*below, *results.notes[:MOST_NOTES], *spoiled[:MOST_NOTES], *remarks[:MOST_NOTES]]
+    grave += levels[:MOST_ON_LEVELS]
+    found = len(results.remarks) + len(results.reasons) - len(grave)
+    rest = [counted(found, "remark")] if found else []
+    rest += ["changes"] if any(variant.overrides for variant in results.variants) else []
+    where = f"`platform compare {named} --explain`" if named else "--explain"
+    return [*grave, marks_said(results), short_advice(results), f"{where} adds {', '.join([*rest, 'method'])}."]
+
+
+def explanation(results: Results) -> list[str]:
+    """The notes behind a comparison: changes, scale of the curves, warnings, method, advice."""
+    plan, joint = results.plan, joint_note(results)
+    is_marked = joint and results.comparison and not results.comparison.is_provisional
+    return [
+        *legend(plan.axes),
+        *changes_said(results),
+        f"C_mid and cost: {plan.compute_name}.",
+        f"{HELD_MARK}: also differs with intervals {joint}." if is_marked else "",
+        *effect_notes(results),
+        method(results),
+        advice(results),
+        *(one.text for one in results.remarks),
+        *results.reasons,
+    ]
+
+
+def _title(results: Results) -> str:
+    plan = results.plan
+    early = "" if results.read_early is None else f", levels {results.at_compute}"
+    if plan.imported:
+        return f"{results.title}, {counted(len(results.runs), 'run')}{early}"
+    of_task = f", task {plan.fit_settings.task}" if plan.fit_settings.task else ""
+    budget = f"{plan.budget_gpu_hours:g} {plan.compute_name} per run"
+    return f"{results.title}{at_scale(plan.scale)}{of_task}, {budget}{early}"
+
+
+def report_document(results: Results, *, now: datetime, ladder: ScaleLadder | None = None) -> Blocks:
+    """The whole comparison: verdict, remarks, figures, every number, words, methods and origin. `now` is the date
+    shown, `ladder` the study at all of its scales."""
+    reference = results.plan.reference
+    return [
+        *head(results),
+        *_text(task_of_sweep(results.sweep)),
+        *remark_blocks(results.remarks),
+        curves_block(results),
+        Heading(text=f"Differences from {reference}"),
+        differences_block(results),
+        Heading(text=f"Comparison with {reference}"),
+        comparison_table(results, notes=page_notes(results)),
+        Folded(title="All numbers", blocks=all_numbers(results)),
+        *(ladder_section(ladder) if ladder else ()),
+        *grid_blocks(results),
+        Heading(text="In words"),
+        *(Text(text=sentence(VariantRow(results=results, variant=one))) for one in results.variants),
+        *_text(advice(results)),
+        *([replace(hours, title="Where the hours went")] if (hours := hours_table(results)) else ()),
+        Heading(text="Methods"),
+        *(Text(text=text) for text in methods(results)),
+        Heading(text="What the verdicts mean"),
+        *_definitions("verdicts", "verdict", "meaning", glossary(results)),
+        Heading(text="How this was made"),
+        *_definitions("origin", "what", "value", origin(results, now)),
+    ]
+
+
+def head(results: Results, *, size: str = "") -> Blocks:
+    """The name, the question with the `size` of the study, and the verdict with its most important sentence first."""
+    first, *more = headline(results)
+    return [
+        Heading(text=results.title, level=1),
+        *_text(f"{results.plan.doc} {size}".strip(), "note"),
+        Text(text=first, kind="lead"),
+        *_text(" ".join(more)),
+    ]
+
+
+def remark_blocks(remarks: Sequence[Remark]) -> Blocks:
+    """Remarks that a reader must know before the numbers, the gravest first; of many of one weight some are folded."""
+    blocks = []
+    for weight in WEIGHTS:
+        said = [Text(text=one.text, kind=weight) for one in remarks if one.weight == weight]
+        more = said[MOST_REMARKS:]
+        blocks += said[:MOST_REMARKS]
+        blocks += [Folded(title=counted(len(more), f"more {weight}"), blocks=more)] if more else []
+    return blocks
+
+
+def curves_block(results: Results) -> Figure:
+    """Pass rate against compute."""
+    caption = f"{CURVES_LEGEND} {thinned_note(results, leading(results))}".rstrip()
+    return Figure(name="curves", caption=caption, chart=curves_chart(results))
+
+
+def differences_block(results: Results) -> Figure:
+    """The differences of each variant from the reference, with intervals."""
+    caption = f"{DIFFERENCES_LEGEND} {left_out_note(results)}".rstrip()
+    return Figure(name="differences", caption=caption, chart=forest_chart(results))
+
+
+def page_notes(results: Results) -> list[str]:
+    """What the columns and marks of `comparison_table` mean on a page."""
+    marks, plan = marks_said(results), results.plan
+    return [
+        f"Marks: {marks}." if marks else "",
+        f"A, C_mid and B describe the fit; C_mid and cost are {plan.compute_name}, idle time included. A compute ratio "
+        f"under 1 reaches the common target with less compute than {plan.reference}.",
+    ]
+
+
+def all_numbers(results: Results, *, names: Sequence[str] | None = None) -> Blocks:
+    """Every number of the comparison, with notes on the corrected intervals and on the paper's rule; `names` are the
+    variants to show, by default all."""
+    joint = joint_note(results)
+    return [
+        numbers_table(results, names=names),
+        *_text(f'Intervals under "corrected" are {joint}.' if joint else "", "note"),
+        Text(text=f"A under eq. 1, B, C_mid and R_0 are those of ScaleRL eq. 1. {PAPER_RULE_NOTE}", kind="note"),
+    ]
+
+
+def _definitions(name: str, term: str, meaning: str, pairs: list[tuple[str, str]]) -> list[Table]:
+    rows = [{term: one, meaning: said} for one, said in pairs]
+    return [table_of_rows(rows, name=name, kinds={meaning: "prose"})] if rows else []
+
+
+def _text(text: str, kind: TextKind = "plain") -> list[Text]:
+    return [Text(text=text, kind=kind)] if text else []
