@@ -302,7 +302,7 @@ def test_a_run_shows_its_recipe_and_where_it_differs_from_the_reference(monkeypa
     assert TASK in captions(page).replace("\\", "")
     assert TASK in captions(open_page(monkeypatch, tmp_path, "compare", sweep="loo")).replace("\\", "")
     page = open_page(monkeypatch, tmp_path, "run", sweep="loo", run=recipes["scalerl"].identity(0))
-    assert "This run is of the reference." in "".join(one.value for one in page.markdown)
+    assert "This run belongs to the reference variant." in "".join(one.value for one in page.markdown)
 
 
 def test_the_log_shows_its_last_lines_with_control_characters_by_their_number(monkeypatch, tmp_path):

@@ -9,6 +9,7 @@ import pandas as pd
 
 from ablations.report.figures.chart import Axis, Band, Bars, Chart, DottedLine, Mark, Panel, Series, rows_axis
 from ablations.report.figures.colours import BLUE, COLOURS, ORANGE, Style
+from ablations.text import compute_title
 
 Counter = Literal["compute_gpu_hours", "step", "wall_s"]
 RAW_OPACITY = 0.25
@@ -21,7 +22,7 @@ IDLE = frozenset({"wait_prompts", "wait_weights", "wait_rollouts", "wait_evaluat
 def counter_titles(compute_name: str) -> dict[Counter, str]:
     """Axis titles for a training metric; `compute_name` is the sweep's name for compute."""
     return {
-        "compute_gpu_hours": f"compute ({compute_name})",
+        "compute_gpu_hours": compute_title(compute_name),
         "step": "optimiser step",
         "wall_s": "seconds trained",
     }

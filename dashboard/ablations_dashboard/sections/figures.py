@@ -123,7 +123,7 @@ def show_linearised(results: Results, shown: Shown) -> None:
     try:
         comparison = paper_comparison(few)
     except AblationsError as error:
-        st.info(with_code(str(error)))
+        st.info(with_code(f"No linearised view: {error}."))
         return
     show_figure(linearised_chart(comparison, few.plan, shown.focus), name=f"{few.plan.sweep}-linearised")
     st.caption(in_markdown(f"{LINEARISED_LEGEND} {linearised_note(comparison)}"))
@@ -133,11 +133,13 @@ def show_metrics(sweep: StartedSweep, shown: Shown) -> None:
     """Show a metric against compute, steps or time."""
     plan, runs = sweep.plan, drawn_runs(sweep, shown)
     if not runs:
-        command = f"platform status {sweep.name} --watch {sweep.home.option}"
-        st.info(f"No optimiser step yet. {in_code(command)} shows when the first one is done.")
+        st.info(no_steps_yet(sweep))
         return
-    titles = counter_titles(plan.compute_name)
-    names = {name for rows, _ in runs.values() for name in rows.columns} - set(titles)
+    known = counter_titles(plan.compute_name)
+    titles: dict[Counter, str] = {
+        name: text for name, text in known.items() if all(name in rows for rows, _ in runs.values())
+    }
+    names = {name for rows, _ in runs.values() for name in rows.columns} - set(known)
     ordered = [name for name in FIRST_METRICS if name in names]
     ordered += sorted(names - set(ordered))
     left, middle, right = st.columns(3)
@@ -155,6 +157,14 @@ def show_metrics(sweep: StartedSweep, shown: Shown) -> None:
     show_figure(chart, name=f"{plan.sweep}-{metric.replace('/', '-')}", view=against)
 
 
+def no_steps_yet(sweep: StartedSweep) -> str:
+    """Why there are no training metrics to show."""
+    if sweep.plan.imported:
+        return "The imported files have no training metrics."
+    command = f"platform status {sweep.name} --watch {sweep.home.option}"
+    return f"No optimiser step yet. {in_code(command)} shows when the first one is done."
+
+
 def drawn_runs(sweep: StartedSweep, shown: Shown) -> dict[str, tuple[pd.DataFrame, Style]]:
     """Optimiser steps and style of every run in focus that has any, by label."""
     look, runs = styles(sweep.plan, shown.focus), {}
@@ -166,6 +176,7 @@ def drawn_runs(sweep: StartedSweep, shown: Shown) -> dict[str, tuple[pd.DataFram
                 st.warning(with_code(str(error)))
                 continue
             if len(rows):
+                rows = rows.dropna(axis="columns", how="all")
                 label = variant.name if len(variant.runs) == 1 else f"{variant.name}, seed {run.seed}"
                 runs[label] = rows, look[variant.name]
     return runs

@@ -126,7 +126,7 @@ def show_rollouts(_: StartedSweep, folder: RunFolder) -> None:
     """Show the policy's rollouts at the first evaluation beside those at the newest, or at a chosen one."""
     rows = load_rollouts(folder)
     if not rows:
-        st.info("No sample rollouts yet: nothing has been evaluated.")
+        st.info("No sample rollouts yet: the first evaluation writes them.")
         return
     left, right = st.columns(2)
     steps = [LATEST, *map(str, dict.fromkeys(row["step"] for row in reversed(rows)))]

@@ -20,7 +20,7 @@ def show() -> None:
     """Choose a study with several scales and a question; show its ladder."""
     home = find_home(None)
     studies = ladders_of(home)
-    st.title("Over scales")
+    st.title("Scale ladder")
     if not studies:
         st.info(
             f"No study in {in_code(str(home.path))} has two scales. `scales: [smoke, bench]` in a sweep file trains it "

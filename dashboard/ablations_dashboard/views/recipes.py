@@ -34,6 +34,8 @@ def show() -> None:
     st.title("Recipes")
     home = find_home(None)
     words, scales = recipe_words(home), sorted(files_of("scale"))
+    if imported := [name for name in home.sweep_names() if is_of_logs(home, name)]:
+        st.caption(f"Imported runs have no recipe, so variants of {', '.join(map(in_code, imported))} are not listed.")
     names = list(words)
     shipped = (name for name in (f"{FILE} scalerl", f"{FILE} baseline") if name in words)
     first, second = (*shipped, *names, *names)[:2]
@@ -61,13 +63,21 @@ def show() -> None:
 
 def recipe_words(home: Home) -> dict[str, str]:
     """The word for `platform diff` of every recipe by its name on the page: recipe files, then the first run of each
-    variant of the readable sweeps, the last started sweep first."""
+    variant of the readable sweeps that were trained here, the last started sweep first."""
     found = {f"{FILE} {name}": name for name in sorted(files_of(FILE))}
     for name in home.sweep_names():
         with suppress(AblationsError):  # the page of sweeps reports the error
-            variants = read_sweep(home, name).plan.variants
+            plan = read_sweep(home, name).plan
+            variants = () if plan.imported else plan.variants
             found |= {f"{VARIANT} {name}/{variant.name}": variant.runs[0].id for variant in variants if variant.runs}
     return found
+
+
+def is_of_logs(home: Home, name: str) -> bool:
+    """True if the sweep was imported from logs; False for an unreadable sweep."""
+    with suppress(AblationsError):
+        return read_sweep(home, name).plan.imported
+    return False
 
 
 def setting_lines(left: AnyRecipe, right: AnyRecipe) -> list[dict[str, Any]]:

@@ -13,7 +13,7 @@ import yaml
 from ablations.errors import AblationsError
 from ablations.files.tail import tail
 from ablations.findings.remarks import remarks_on_run
-from ablations.home.source import source_of
+from ablations.home.source import is_imported, source_of
 from ablations.home.started_sweep import StartedSweep
 from ablations.home.state import State
 from ablations.nearest_name import did_you_mean
@@ -30,7 +30,7 @@ from ablations_dashboard.drawings.run import Counter, counter_titles, hours_char
 from ablations_dashboard.escape import in_code, in_markdown, with_code
 from ablations_dashboard.reading.cache import REFRESH_S, may_change
 from ablations_dashboard.reading.run_log import load_log, load_metrics
-from ablations_dashboard.sections.figures import SMOOTHED
+from ablations_dashboard.sections.figures import SMOOTHED, no_steps_yet
 from ablations_dashboard.sections.rollouts import show_rollouts
 from ablations_dashboard.sections.what_to_do import what_to_do
 from ablations_dashboard.sections.why import show_findings, show_why
@@ -102,6 +102,8 @@ def show_run(sweep: StartedSweep, run_id: str) -> None:
     show_state(sweep, row, folder)
     if folder.path.exists():
         for heading, section in {"": show_why, **SECTIONS}.items():
+            if heading in OWN_SECTIONS and is_imported(folder):
+                continue
             if heading:
                 st.header(heading)
             try:
@@ -122,7 +124,7 @@ def show_state(sweep: StartedSweep, row: RunRow, folder: RunFolder) -> None:
         f":{colour}-badge[{in_markdown(state.state)}]",
         f"pass rate **{rate}**",
         f"{compute_text(state.compute_gpu_hours)} of {compute_text(plan.budget_gpu_hours)} {plan.compute_name}",
-        f"step {state.step:,}",
+        *([f"step {state.step:,}"] if state.step or not plan.imported else ()),  # a table of curves may have no steps
         f"run {in_code(row.id)} of sweep {in_code(sweep.name)}",
     )
     st.markdown(" · ".join(facts))
@@ -142,11 +144,13 @@ def show_metrics_of_run(sweep: StartedSweep, folder: RunFolder) -> None:
     """Show all training metrics, one under the other with a common zoom."""
     rows = load_metrics(folder)
     if rows.empty:
-        command = f"platform status {sweep.name} --watch {sweep.home.option}"
-        st.info(f"No optimiser step yet. {in_code(command)} shows when the first one is done.")
+        st.info(no_steps_yet(sweep))
         return
-    titles = counter_titles(sweep.plan.compute_name)
-    names = [name for name in sorted(set(rows.columns) - set(titles)) if not bool(rows[name].isna().all())]
+    rows = rows.dropna(axis="columns", how="all")
+    titles: dict[Counter, str] = {
+        name: text for name, text in counter_titles(sweep.plan.compute_name).items() if name in rows
+    }
+    names = sorted(set(rows.columns) - set(titles))
     chosen = pick_several("show", "Metrics (all if none is chosen)", names)
     left, right = st.columns(2)
     against: Counter = pick(
@@ -157,16 +161,16 @@ def show_metrics_of_run(sweep: StartedSweep, folder: RunFolder) -> None:
     look = {"title": titles[against], "height": METRIC_HEIGHT}
     chart = metrics_chart(rows, drawn, against=against, smoothed=smoothed, **look)
     show_figure(chart, name=f"{folder.path.name}-metrics", view=f"{len(drawn)}")
-    st.caption("A zoom into one metric zooms all of them; a double click shows the whole run again.")
+    st.caption("Zooming one metric zooms all of them; double-click to show the whole run again.")
     show_table(rows.tail(1), name=f"{folder.path.name}-steps", csv=rows.to_csv(index=False).encode())
-    st.caption("The last step with all that was logged of it; the CSV has every step.")
+    st.caption("Everything that was logged at the last step; the CSV has every step.")
 
 
 def show_hours(sweep: StartedSweep, folder: RunFolder) -> None:
     """Show the device time of each role by activity."""
     rows = [row for row in load_log(folder) if row.get("device_s")]
     if not rows:
-        st.info("The log does not say yet.")
+        st.info("The log has no hours by role yet.")
         return
     show_figure(hours_chart(rows[-1]["device_s"]), name=f"{folder.path.name}-hours")
     st.caption("Shares of all device time up to the last step; hatched time is idle.")
@@ -190,7 +194,7 @@ def show_log(sweep: StartedSweep, folder: RunFolder) -> None:
     paths |= {f"job, {path.name}": path for path in reversed(job_logs(sweep.home, folder.path.name))}
     if not paths:
         st.info(
-            "Nothing was printed: the run was trained by `platform train`, whose log is the terminal, or not at all."
+            "There is no log: either the run has not started, or `platform train` ran it and printed to the terminal."
         )
         return
     name = pick("log", "Log of", list(paths), default=next(iter(paths)), scope=folder.path.name)
@@ -204,7 +208,8 @@ def show_recipe_of_run(sweep: StartedSweep, folder: RunFolder) -> None:
     """Show the recipe of the run, and its differences from the reference; of an imported run its source."""
     if (source := source_of(folder)) is not None:
         st.markdown(
-            f"Imported from {in_code(source.place)} by the reader {in_code(source.reader)}; its recipe is unknown."
+            f"Imported from {in_code(source.place)} by the reader {in_code(source.reader)}. Only its curves were "
+            "imported: there are no rollouts, no hours by role, no log and no recipe."
         )
         rows = [(one.path, one.bytes, one.sha256) for one in source.files]
         show_table(pd.DataFrame(rows, columns=["file", "bytes", "SHA-256"]), name=f"{folder.path.name}-source")
@@ -213,7 +218,7 @@ def show_recipe_of_run(sweep: StartedSweep, folder: RunFolder) -> None:
     (reference,) = [variant for variant in sweep.plan.variants if variant.name == sweep.plan.reference]
     beside = next((run.id for run in reference.runs if sweep.run(run.id).path.exists()), None)
     if folder.path.name in {run.id for run in reference.runs}:
-        st.markdown("This run is of the reference.")
+        st.markdown("This run belongs to the reference variant.")
     elif beside is None:
         st.info("The reference has no run yet to compare with.")
     else:
@@ -271,3 +276,5 @@ SECTIONS: dict[str, Callable[[StartedSweep, RunFolder], None]] = {
     "Recipe": show_recipe_of_run,
     "MLflow": show_tracking,
 }
+OWN_SECTIONS = {"What the policy writes", "Where the hours went", "Log"}
+"""Sections that an imported run cannot have."""

@@ -35,13 +35,13 @@ def show() -> None:
 def show_search(sweep: StartedSweep) -> None:
     """Show everything about one search."""
     sweep = sweep.reread()
-    st.title(f"Search {in_markdown(sweep.name)}")
+    st.title(f"Search: {in_markdown(sweep.name)}")
     record = read_search(sweep)
     if record is None:
         searches = [name for name in sweep.home.sweep_names() if is_search(sweep, name)]
         others = f" Searches of this home folder: {', '.join(map(in_code, searches))}." if searches else ""
         st.info(
-            "This sweep is not a search: its variants are written in its file."
+            "This sweep is not a search, so it has no trials."
             + others
             + f" To start a search, run {in_code('platform sweep sweeps/search_lr.yaml')}."
         )

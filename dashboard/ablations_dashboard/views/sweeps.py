@@ -10,7 +10,7 @@ from ablations.home.started_sweep import read_sweep
 from ablations.status.progress import run_rows
 from ablations.status.sweeps import SweepLine, sweep_lines, sweeps_table
 from ablations.terminal.visible import made_visible
-from ablations.text import compute_text, counted
+from ablations.text import counted
 from ablations_dashboard.escape import in_code, in_markdown, with_code
 from ablations_dashboard.reading.cache import REFRESH_S, may_change
 from ablations_dashboard.selection.sweeps import no_sweep
@@ -72,7 +72,10 @@ def show_sweeps(home: Home, words: str) -> None:
         show_sweep_card(one)
     st.header("All sweeps", anchor="all")
     show_document([sweeps_table(found, now=time.time())], scope="home")
-    st.caption("The leader has the highest last pass rate, mean over seeds; Compare says what is decided.")
+    st.caption(
+        "The highest pass rate is the mean over seeds of a variant's last evaluation. The Compare page says whether it "
+        "really leads."
+    )
 
 
 def show_sweep_card(line: SweepLine) -> None:
@@ -88,6 +91,5 @@ def show_sweep_card(line: SweepLine) -> None:
             st.text(made_visible(line.question))
         ends = f"; about {line.time_left} left" if line.time_left else ""
         st.progress(line.share_spent, text=in_markdown(f"{line.state}{ends}"))
-        hours = f"{compute_text(line.compute_gpu_hours)} {line.compute_name.rpartition(' ')[2]}"
         variants = counted(line.variants, "variant")
-        st.caption(in_markdown(f"{variants}; {hours} spent; highest pass rate: {line.leader}"))
+        st.caption(in_markdown(f"{variants}; {line.cost} spent; highest pass rate: {line.leader}"))

@@ -157,7 +157,8 @@ def paper_compare(
         except AblationsError as error:
             reasons.append(f"{name}: {error}")
     if reference not in fits:
-        why = "; ".join(reasons) or f"variants with runs: {', '.join(runs_by_variant) or 'none'}"
+        own = [one for one in reasons if one.startswith(f"{reference}: ")] or reasons
+        why = "; ".join(own) or f"variants with runs: {', '.join(runs_by_variant) or 'none'}"
         raise AblationsError(f"paper mode compares with {reference!r}, which has no fit; {why}")
 
     A = {name: fmean(fit.A for fit in of_variant) for name, of_variant in fits.items()}

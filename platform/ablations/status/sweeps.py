@@ -68,6 +68,12 @@ class SweepLine:
         return ", ".join([f"{self.states.get(State.DONE, 0)} of {self.runs} done", *others])
 
     @property
+    def cost(self) -> str:
+        """Compute of all runs with its unit, if that is known: `1,920 GPU-hours`."""
+        unit = self.compute_name.rpartition(" ")[2]
+        return f"{compute_text(self.compute_gpu_hours)} {unit if unit != 'compute' else ''}".rstrip()
+
+    @property
     def time_left(self) -> str:
         """The time left as text; empty if unknown."""
         return "" if self.seconds_left is None else time_left_text(self.seconds_left)
@@ -126,13 +132,12 @@ def sweeps_table(lines: Sequence[SweepLine], *, now: float) -> Table:
 
 
 def _cells(line: SweepLine, now: float) -> dict[str, Cell | str]:
-    cost = f"{compute_text(line.compute_gpu_hours)} {line.compute_name.rpartition(' ')[2]}"
     return {
         "sweep": line.name,
         "scale": line.scale,
         "variants": "" if line.problem else Cell(str(line.variants), line.variants),
         "runs": Cell("cannot be read", tone="bad") if line.problem else line.state,
-        "compute": "" if line.problem else Cell(cost, line.compute_gpu_hours),
+        "compute": "" if line.problem else Cell(line.cost, line.compute_gpu_hours),
         "time left": line.time_left,
         "highest pass rate": line.leader,
         "last activity": Cell(ago(now - line.last_sign), line.last_sign) if line.last_sign else "",
