@@ -24,7 +24,7 @@ def test_each_node_is_examined_and_nothing_is_left(cluster, tmp_path):
     assert seen[name, "home folder"] == ("ok", "read and written from both sides")
     assert seen[name, "lock of node"] == ("ok", "held on the node, seen as held here")
     assert seen[name, "code"][0] == "ok"
-    assert seen[name, "GPUs"][1].startswith("Ray deals out none")
+    assert seen[name, "GPUs"][1].startswith("Ray offers none")
     study.until_nothing_is_left()
     assert not study.home.exists()
 

@@ -71,8 +71,8 @@ def test_a_job_asks_for_what_the_sweep_says_wherever_the_command_is_started(stud
 
 def test_a_dependency_is_given_to_slurm_unless_slurm_would_take_it_as_fulfilled(study):
     for job, words in (
-        ("abc", "--after abc: no id of a job; write its number"),
-        ("17,afterok:18", "--after 17,afterok:18: no id of a job"),
+        ("abc", "--after abc: not a job id; write a number"),
+        ("17,afterok:18", "--after 17,afterok:18: not a job id"),
         ("999999", "--after 999999: neither Slurm's queue nor its accounting knows this job, so nothing would be"),
     ):
         assert words in " ".join(study.submit("--after", job, code=2).split())

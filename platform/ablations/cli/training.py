@@ -109,7 +109,7 @@ def executor_of(study: Study, sweep: StartedSweep, options: TrainingOptions, out
 def on_this_machine(study: Study, sweep: StartedSweep, jobs: int | None) -> InCommand:
     """The executor for this machine, with as many runs at a time as requested, else as many as cores and GPUs allow.
 
-    A run gets the GPUs that it can use; a program of the user's gets those of `resources.gpus`, or all.
+    A run gets the GPUs that it can use; a user's own program gets as many as `resources.gpus` requests, or all.
     """
     from ablations.pools.local import ThisMachine, gpus_here, most_runs_here  # loads submitit, which takes a while
 

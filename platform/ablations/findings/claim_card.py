@@ -279,7 +279,7 @@ def read_cards(home: Home) -> Iterator[WrittenCard | AblationsError]:
 
 
 def sign_text(judged: JudgedClaim) -> str:
-    """The side of the estimate against the claim, `same` or `other`; empty for a claim without a side and without an
+    """Whether the estimate lies on the claimed side, `same` or `other`; empty if the claim names no side or there is no
     estimate.
     """
     claim, found = judged.claim, judged.found

@@ -21,7 +21,7 @@ LATE_SHARE = 0.6
 """Fraction of the readings, the last ones, that is assumed to follow the law."""
 BLOCK_READINGS = 4
 LARGEST_MISS = 3.0
-"""Largest miss, in standard errors, of a block that still follows the law."""
+"""Largest deviation, in standard errors, at which a block still follows the law."""
 LEAST_TAIL = 1e-300
 LEAST_FOR_CUTOFF = 10
 """Smallest number of readings whose last 60 % are the six that a fit needs."""

@@ -1,4 +1,4 @@
-"""The runs of a sweep that its user has cancelled: a file beside the plan, until the sweep is restarted.
+"""The runs of a sweep that the user has cancelled, kept in a file beside the plan until the sweep is restarted.
 
 sweeps/loo/cancelled
 ["81d2f0a95c3b"]        run ids; `null` for the whole sweep

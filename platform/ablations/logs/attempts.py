@@ -1,11 +1,11 @@
-"""The attempts in a log. A run that was killed goes on from an earlier step, and what it logs from there on replaces
-what the attempt before had logged:
+"""The attempts in a log. A killed run resumes from an earlier step, and what it logs from there replaces what the
+previous attempt logged:
 
     step     1 2 3 ... 22 23 | 13 14 ... 40      training, killed at 23 and resumed from the checkpoint of step 12
     score    5 10 15 20      | 17 22 ... 37      of the first attempt, 15 and 20 are lost
 
-Training says how far an attempt is: the columns with the most steps that are not the score. Evaluations may come late
-and out of order, rows may be repeated by several writers, and neither is an attempt of its own.
+The training columns, those with the most steps that are not the score, show how far an attempt got. Late or unordered
+evaluations, and rows repeated by several writers, do not start a new attempt.
 """
 
 from collections.abc import Collection, Sequence

@@ -20,17 +20,17 @@ from ablations.signals import interrupts_wait
 from ablations.text import counted
 
 MOST_LOSSES = 3
-"""Losses of one run in a row, without a step between them, after which it is not started again."""
+"""Consecutive losses of a run without a completed step, after which it is not restarted."""
 
 
 class Losses:
-    """The losses of each run: its progress at the last one, and how many in a row saw this progress."""
+    """The losses of each run: its progress at the last loss, and the number of consecutive losses at that progress."""
 
     def __init__(self) -> None:
         self._last: dict[str, tuple[tuple[int, int], int]] = {}
 
     def add(self, run_id: str, own: RunState) -> str:
-        """Count a loss of a run in this state; returns why the run is given up, if it is."""
+        """Count a loss of a run in this state; returns the reason if the run is given up."""
         progress = (own.step, own.warm_start_step)
         before, times = self._last.get(run_id, (progress, 0))
         times = times + 1 if before == progress else 1
@@ -47,9 +47,9 @@ class SiteJob(Protocol):
     """A started job of one run."""
 
     why: str
-    """Why the job ended, if that was not its own doing and is known; else empty."""
+    """Why the job ended, if something else ended it and the reason is known; else empty."""
     is_lost: bool
-    """True if the job is over because its machine or its place there is gone."""
+    """True if the job ended because it lost its machine or its place there."""
 
     def done(self) -> bool:
         """True once the job is over."""
@@ -61,7 +61,7 @@ class Site(Protocol):
 
     @property
     def name(self) -> str:
-        """The place, to follow "2 at a time"; empty for this machine."""
+        """The site in words, to follow "2 at a time"; empty for this machine."""
         ...
 
     def start(self, run_id: str, budget_gpu_hours: float) -> SiteJob:
@@ -91,7 +91,7 @@ class CommandPool:
     has_trained: bool = False
     """True if a run of the sweep has trained. Until one has, the pool starts no more runs after two equal failures."""
     say: Callable[[str], None] = print
-    """Tells the user what the pool leaves behind."""
+    """Tells the user about processes that the pool leaves running."""
     _waiting: dict[str, float] = field(default_factory=dict)
     """Budgets of the runs not started yet, in the order added."""
     _running: dict[str, tuple[SiteJob, float]] = field(default_factory=dict)

@@ -1,4 +1,4 @@
-"""Equal failures in a row, after which a sweep starts no more of its runs: what failed them would fail the others.
+"""Consecutive equal failures, after which a sweep starts no more runs, since the same cause would fail the others too.
 
 Three in a row are enough where runs queue for their machine (`EQUAL_FAILURES`), two everywhere while no run of the
 sweep has trained at all (`FIRST_FAILURES`): then not even the reference has shown that a run can.
@@ -14,7 +14,7 @@ EQUAL_FAILURES, FIRST_FAILURES = 3, 2
 
 
 class RunsHeld(AblationsError):
-    """Runs failed alike, and those that wait were not started."""
+    """Runs failed with the same cause, so the waiting ones were not started."""
 
     exit_code = 1
 
@@ -34,5 +34,5 @@ def equal_failures(ends: Sequence[tuple[State, str]], number: int = EQUAL_FAILUR
 
 
 def held_because(message: str, number: int = EQUAL_FAILURES) -> str:
-    """The reason of a hold, for people."""
+    """The reason for a hold, to show to the user."""
     return f"{number} runs in a row failed: {message}"

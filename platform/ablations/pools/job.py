@@ -109,7 +109,7 @@ class Output(io.RawIOBase):
         return self._number
 
     def write(self, text: Any) -> int:
-        """Write what the disk takes; all of it counts as written."""
+        """Write as much as the disk takes, and report all of it as written."""
         content = memoryview(text).cast("B")
         with suppress(OSError):
             rest = content

@@ -32,7 +32,7 @@ class LocalJob:
     process: submitit.Job[None]
     gpus: tuple[str, ...]
     why: str = ""
-    """Empty: this machine does not say why it killed a process."""
+    """Empty: this machine gives no reason for killing a process."""
     is_lost: bool = False
     """False: a process here is not lost with its machine."""
 
@@ -57,7 +57,7 @@ class ThisMachine:
 
     @property
     def name(self) -> str:
-        """Empty: nothing needs to be said of this machine."""
+        """Empty: this machine needs no mention."""
         return ""
 
     def start(self, run_id: str, budget_gpu_hours: float) -> LocalJob:
@@ -75,12 +75,12 @@ class ThisMachine:
         return self._jobs[-1]
 
     def ask_to_stop(self, run_id: str) -> None:
-        """Send SIGTERM to the process that trains the run, also if a killed sweep has left it."""
+        """Send SIGTERM to the process that trains the run, even if a killed sweep left it behind."""
         ask_to_stop(self.home.run(run_id))
 
 
 def most_runs_here(threads: int, gpus: Sequence[str], gpus_of_run: int) -> int:
-    """Runs of so many threads and GPUs that train at a time on this machine: as cores and GPUs allow, at least one."""
+    """Number of runs with so many threads and GPUs that this machine can train at once; at least one."""
     most = (os.cpu_count() or 1) // threads
     return max(1, min(most, len(gpus) // gpus_of_run) if gpus else most)
 

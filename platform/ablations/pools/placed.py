@@ -1,4 +1,4 @@
-"""The processes of a run on each node of its future job, and a refusal of nodes and GPUs that none would use."""
+"""Places the processes of a run on the nodes of its future job, and rejects nodes and GPUs that would stay idle."""
 
 from collections import Counter
 

@@ -26,7 +26,7 @@ class Pool(Protocol):
 
     @property
     def where(self) -> str:
-        """The place and the number of runs at a time, to follow "3 runs to train"."""
+        """The place and the number of concurrent runs, to follow "3 runs to train"."""
         ...
 
     def add(self, run_id: str, budget_gpu_hours: float) -> None:

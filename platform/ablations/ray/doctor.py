@@ -1,6 +1,6 @@
-"""Checks whether a Ray cluster can run sweeps: it is there, and each of its nodes has what a run needs.
+"""Checks whether a Ray cluster can run sweeps: it answers, and each of its nodes has what a run needs.
 
-The program that examines a node is that of Slurm's doctor. It runs beside whatever trains there and asks for nothing.
+Slurm's doctor supplies the program that examines a node. It reserves nothing, so it runs beside jobs that train there.
 """
 
 import json
@@ -107,14 +107,14 @@ def no_report_finding(part: str, folder: Path, why: str) -> Finding:
 
 
 def check_worker(part: str, there: dict[str, Any], here: dict[str, Any], node: RayNode) -> Generator[Finding]:
-    """Check that the node's own Ray has this Python, GPUs that torch can use, and runs that are not of low priority."""
+    """Check that the node's Ray uses this Python, offers GPUs that torch can use, and does not run at low priority."""
     (version, path), version_here = (there["python"][key] for key in ("version", "path")), here["python"]["version"]
     problem = "" if version == version_here else f"{version} at {path}; here {version_here}"
     yield judged(part, "Python", problem, f"{version} at {path}", "install one version of Python on all nodes")
     number, usable, listed = int(node.resources.get("GPU", 0)), there["gpus"]["torch"], len(there["gpus"]["listed"])
-    has = f"Ray deals out {number or 'none'}, nvidia-smi lists {listed or 'none'}, torch can use {usable or 'none'}"
-    remedy = "install a torch for this driver, or start Ray with the number of GPUs that there are (--num-gpus)"
+    has = f"Ray offers {number or 'none'}, nvidia-smi lists {listed or 'none'}, torch can use {usable or 'none'}"
+    remedy = "install a torch for this driver, or start Ray with the actual number of GPUs (--num-gpus)"
     yield judged(part, "GPUs", has if usable < number else "", has, remedy)
     found = f"niceness {there['niceness']}"
-    problem = f"{found}: runs give way to every other process of the node" if there["niceness"] > 0 else ""
+    problem = f"{found}: runs would yield to every other process on the node" if there["niceness"] > 0 else ""
     yield judged(part, "priority", problem, found, "start Ray with RAY_worker_niceness=0", level="warning")

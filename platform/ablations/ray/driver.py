@@ -1,4 +1,4 @@
-"""The program that is Ray's driver, so that a sweep's command is not: starts attempts, asks them to stop, and reports.
+"""Ray's driver, in a process separate from the sweep's command: starts attempts, asks them to stop, and reports.
 
     python -m ablations.ray.driver
 
@@ -51,7 +51,7 @@ class Node:
         sys.path.insert(0, snapshot)
 
     def address(self) -> str:
-        """An address of this node for the others."""
+        """An address at which the other nodes reach this one."""
         return ray.util.get_node_ip_address()
 
     def work(self, attempt: str, allocation: str, node: int, host: str) -> str:
@@ -93,11 +93,11 @@ class Node:
 
 @dataclass(kw_only=True)
 class RayAttempt:
-    """The actors of one attempt, a node each, and what their work comes to."""
+    """The actors of one attempt, one per node, and the outcome of their work."""
 
     folder: str
     run: Path
-    """The run's folder; for an examination its own."""
+    """The run's folder, or that of an examination."""
     nodes: list[Any]
     first_address: Any
     ends: list[Any]
@@ -107,7 +107,7 @@ class RayAttempt:
     """When the first node was seen to have ended."""
 
     def stop(self) -> bool:
-        """Ask the run to stop; returns True if it had no place yet and is dropped."""
+        """Ask the run to stop; returns True if it was still waiting for a place and has been dropped."""
         if not ray.wait([self.first_address], timeout=0)[0]:
             return True
         self.nodes[0].ask_to_stop.remote(str(self.run))
@@ -122,14 +122,14 @@ class RayAttempt:
         return not going or time.monotonic() - self.first_ended > FOLLOW_LIMIT_S
 
     def close(self) -> None:
-        """End the workers and give back what they reserved."""
+        """End the workers and release what they reserved."""
         for node in self.nodes:
             ray.kill(node)
         if self.group is not None:
             remove_placement_group(self.group)
 
     def report(self) -> dict[str, Any]:
-        """How the attempt ended: as its first node says, unless one was lost."""
+        """How the attempt ended, according to its first node, unless a node was lost."""
         over = ray.wait(self.ends, num_returns=len(self.ends), timeout=0)[0]
         found = [how_it_ended(end) for end in self.ends if end in over]
         why, is_lost = next((one for one in found if one[1]), found[0])
@@ -149,14 +149,14 @@ def how_it_ended(end: Any) -> tuple[str, bool]:
 
 
 def actor(resources: dict[str, float], there: Any) -> Any:
-    """The class of actors with these resources, in Ray's names, that are placed so."""
+    """The actor class with these resources (Ray's names for them) and this placement."""
     others = dict(resources)
     own = {option: others.pop(name, 0.0) for option, name in RESOURCE_OPTIONS.items()}
     return ray.remote(Node).options(**own, max_concurrency=3, resources=others, scheduling_strategy=there)
 
 
 def place_attempt(folder: str) -> RayAttempt:
-    """Ask Ray for the nodes of an attempt and give them their work, which waits until they are there."""
+    """Ask Ray for the nodes of an attempt and submit their work, which waits until Ray has placed them."""
     order = read_order(Path(folder))
     share, group = order.share, None
     if share.nodes > 1:
@@ -188,7 +188,7 @@ class Driver:
     attempts: dict[str, RayAttempt] = field(default_factory=dict)
 
     def say(self, report: dict[str, Any]) -> None:
-        """Report to the command, if it is there."""
+        """Report to the command, if it is still running."""
         with suppress(BrokenPipeError):
             os.write(self.reports, json.dumps(report).encode() + b"\n")
 
@@ -213,7 +213,7 @@ class Driver:
                 self.say(report)
 
     def serve(self) -> None:
-        """Obey until the command is gone."""
+        """Obey orders until the command is gone."""
         rest = b""
         while True:
             if select.select([0], [], [], LOOK_AT_CLUSTER_EVERY_S)[0]:

@@ -1,6 +1,6 @@
-"""The command's side of Ray's driver, which is a process of its own (`ablations.ray.driver`): orders and reports.
+"""The command's side of Ray's driver, which runs in a separate process (`ablations.ray.driver`): orders and reports.
 
-If the driver is gone, because it was killed or because the cluster is, all its runs count as lost.
+If the driver is gone, because it was killed or lost the cluster, all its runs count as lost.
 """
 
 import json
@@ -24,7 +24,7 @@ ADDRESS = "RAY_ADDRESS"
 
 
 class RayError(AblationsError):
-    """No Ray, no Ray cluster, or one that does not suit."""
+    """Ray is not installed, no cluster was found, or the cluster cannot be used."""
 
 
 @dataclass(kw_only=True)
@@ -33,7 +33,7 @@ class RayJob:
 
     attempt: Path
     why: str = ""
-    """Why it ended, if not by its own doing."""
+    """Why the attempt ended, if something else ended it."""
     is_lost: bool = False
     ended: threading.Event = field(default_factory=threading.Event)
 
@@ -48,7 +48,7 @@ class RayNode:
     id: str
     name: str
     resources: dict[str, float]
-    """What Ray deals out there, in its own names."""
+    """The resources that Ray offers on this node, under Ray's names."""
 
 
 class DriverProcess:

@@ -32,7 +32,7 @@ def main(attempt: Path, node: int, host: str, niceness: int) -> None:
 
 
 def be_an_ordinary_process(niceness: int) -> None:
-    """Undo what Ray makes of its workers, as far as this user may: only root gets a process back to this niceness."""
+    """Undo Ray's changes to its workers as far as this user may; only root can lower the niceness again."""
     signal.pthread_sigmask(signal.SIG_SETMASK, ())
     with suppress(PermissionError):
         os.setpriority(os.PRIO_PROCESS, 0, niceness)

@@ -1,4 +1,4 @@
-"""A node's part of an attempt, inside a Ray worker: starts a process of our own, waits for it, and leaves nothing.
+"""A node's part of an attempt, inside a Ray worker: starts a separate process, waits for it, and cleans up after it.
 
 The process has a session and an environment of its own, so that nothing of Ray's enters it. If the worker ends, however
 it ends, the warden kills the process.
@@ -47,7 +47,8 @@ def run_probe(folder: Path, snapshot: Path) -> str:
 
 
 def run_python(program: Sequence[str], environment: Mapping[str, str], directory: Path, log: Path) -> str:
-    """Run a program of Python until it ends, and end what it leaves; returns why it could not be started, if so."""
+    """Run a Python program until it ends, and end any processes it leaves behind; returns why it could not be started,
+    if so."""
     try:
         with log.open("ab") as output:
             process = subprocess.Popen(
@@ -76,6 +77,6 @@ def run_python(program: Sequence[str], environment: Mapping[str, str], directory
 
 
 def ordinary_environment(variables: Mapping[str, str], snapshot: Path) -> dict[str, str]:
-    """The worker's environment with the code of the snapshot, and without what is Ray's."""
+    """The worker's environment with the snapshot's code, and without Ray's own variables."""
     kept = {name: text for name, text in variables.items() if not name.startswith("RAY_") and name not in OF_RAY}
     return {**kept, "PYTHONPATH": os.pathsep.join(filter(None, [str(snapshot), variables.get("PYTHONPATH")]))}

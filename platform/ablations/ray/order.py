@@ -1,4 +1,4 @@
-"""What one attempt at a run asks of a Ray cluster, and what its nodes need to know: a file in the attempt's folder.
+"""What one attempt at a run requests of a Ray cluster, and what its nodes need to know: a file in the attempt's folder.
 
     sweeps/loo/ray/20261127-023012-81d2f0a95c3b-1f0c9a/
       order.json      the order
@@ -22,7 +22,7 @@ ORDER_FILE = "order.json"
 
 @dataclass(frozen=True, kw_only=True)
 class NodeShare:
-    """What a run asks of each of its nodes: `NodeShare(nodes=2, cpus=8, gpus=4, memory_bytes=2**32)`."""
+    """What a run requests of each of its nodes: `NodeShare(nodes=2, cpus=8, gpus=4, memory_bytes=2**32)`."""
 
     nodes: int
     cpus: int
@@ -46,7 +46,7 @@ class NodeShare:
 
 
 def share_of(resources: Resources, *, threads: int) -> NodeShare:
-    """The share that a `resources:` block asks for; `threads` are the processors if it names none."""
+    """The share that a `resources:` block requests; `threads` is the number of processors if it names none."""
     kind = str(resources.gpus).rpartition(":")[0]
     return NodeShare(
         nodes=resources.nodes,
@@ -94,7 +94,7 @@ def node_log(attempt: Path, node: int) -> Path:
 
 
 def places_on(node: Mapping[str, float], share: NodeShare) -> int:
-    """How many of a run's nodes this node of the cluster can be at a time.
+    """Number of a run's nodes that fit on this node of the cluster at once.
 
     >>> share = NodeShare(nodes=1, cpus=1, gpus=4, gpu_kind="", memory_bytes=0)
     >>> places_on({"CPU": 16.0, "GPU": 8.0, "memory": 1e12}, share)
@@ -105,7 +105,7 @@ def places_on(node: Mapping[str, float], share: NodeShare) -> int:
 
 
 def runs_at_once(nodes: Sequence[Mapping[str, float]], share: NodeShare) -> int:
-    """How many runs fit at a time; the nodes of one run are different nodes of the cluster."""
+    """How many runs fit at once; each node of a run is a different node of the cluster."""
     places = [places_on(node, share) for node in nodes]
     runs = sum(places) // share.nodes
     while runs and sum(min(number, runs) for number in places) < runs * share.nodes:
@@ -114,7 +114,7 @@ def runs_at_once(nodes: Sequence[Mapping[str, float]], share: NodeShare) -> int:
 
 
 def why_none(nodes: Sequence[Mapping[str, float]], share: NodeShare) -> str:
-    """Why not even one run fits, for people."""
+    """The reason why not even one run fits, to show to the user."""
     fitting = sum(places_on(node, share) > 0 for node in nodes)
     there = f"of {counted(len(nodes), 'node')} of the Ray cluster {fitting or 'none'} can hold that"
     return f"a run needs {share}, and {there}"

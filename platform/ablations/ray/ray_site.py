@@ -23,7 +23,7 @@ class RaySite:
 
     home: Home
     folder: Path
-    """The folder of the sweep for what belongs to Ray: one folder per attempt, and the driver's output."""
+    """The sweep's folder for Ray's files: one folder per attempt, and the driver's output."""
     share: NodeShare
     threads: int
     driver: DriverProcess
@@ -33,7 +33,7 @@ class RaySite:
 
     @cached_property
     def snapshot(self) -> Path:
-        """The folder of the code, which is that of the first start."""
+        """The folder of the code, as of the first start."""
         return take_snapshot(self.home)
 
     @property
@@ -60,7 +60,7 @@ class RaySite:
         return self._jobs[run_id]
 
     def ask_to_stop(self, run_id: str) -> None:
-        """Have the node that trains a run ask it to stop."""
+        """Tell the node that trains a run to stop it."""
         if run_id in self._jobs and not self._jobs[run_id].done():
             self.driver.stop(self._jobs[run_id])
         else:

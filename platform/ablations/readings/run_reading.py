@@ -62,7 +62,7 @@ class RunReading:
     cost_gpu_hours: float
     hours: Hours | None
     counts: Mapping[str, np.ndarray] = field(default_factory=dict)
-    """Those of `COUNTERS` that every evaluation has, one number per evaluation and one evaluation per compute."""
+    """The counters of `COUNTERS` that every evaluation logs, one number for each compute."""
     is_sound: bool = True
     """False if the log cannot be used, so that no reading is saved."""
     oddities: tuple[str, ...] = ()

@@ -21,7 +21,8 @@ def parameters(
 ) -> dict[str, Any]:
     """The parameters of a submission, for submitit.
 
-    `threads` are the processors of a run if its resources name none; the jobs start after those in `after` have ended.
+    `threads` is the number of processors of a run if its resources name none; the jobs start after those in `after`
+    have ended.
     """
     cpus = asked.cpus or threads
     found = {

@@ -17,12 +17,12 @@ from ablations.errors import AblationsError
 from ablations.study.resources import minutes
 
 MOST_ARGUMENTS = 500
-"""Maximum number of jobs named in one command; more would not fit on a command line."""
+"""Maximum number of jobs per command; more would not fit on a command line."""
 COMMAND_LIMIT_S = 60.0
 NEEDED = ("sbatch", "srun", "squeue", "scancel", "scontrol", "sinfo")
 """Commands that the platform needs; sacct is optional."""
 HARMLESS = frozenset({"Job has already finished", "No error"})
-"""What scontrol says of the tasks of an array that it cannot hold and of those that it has held, if both are there."""
+"""scontrol's messages about tasks of an array that have already ended, and about those it held, if there are both."""
 SILENT = re.compile(
     r"Unable to contact slurm controller|Connection refused|Socket timed out|Zero Bytes were transmitted"
     r"|Unexpected message received",
@@ -171,12 +171,10 @@ def accounting(names: Iterable[str], since: float) -> tuple[Job, ...]:
 def require_job(job: str, option: str) -> None:
     """Return if the queue or accounting knows a job; SlurmError names the option if not.
 
-    Slurm itself takes a dependency on a number that it does not know, or no longer knows, as fulfilled.
+    Slurm itself treats a dependency on an unknown or forgotten job as fulfilled.
     """
     if not JOB_ID.fullmatch(job):
-        raise SlurmError(
-            f"{option} {job}: no id of a job; write its number, such as 17, or 17_3 for a task of an array"
-        )
+        raise SlurmError(f"{option} {job}: not a job id; write a number such as 17, or 17_3 for a task of an array")
     asked = (
         ("squeue", "--noheader", "--states=all", f"--jobs={job}", "--format=%i"),
         ("sacct", "--noheader", "--parsable2", "--allocations", f"--jobs={job}", "--format=JobID"),

@@ -23,7 +23,7 @@ class SubmissionPlan:
     resources: Resources
     """The request of one job."""
     threads: int
-    """Processors of a run if its resources name none."""
+    """Number of processors of a run if its resources name none."""
     partition: str
     max_array_size: int
     """Slurm's MaxArraySize."""

@@ -124,7 +124,7 @@ def _never_began(own: RunState, job: Job) -> RunState:
     if job.state == "COMPLETED":  # the run was done, or another process had it
         return own
     if job.state == GONE:
-        text = f"Slurm no longer knows job {job.id}: cancelled while waiting, or forgotten by Slurm"
+        text = f"Slurm no longer knows job {job.id}: it was cancelled while waiting, or Slurm has dropped its record"
         return replace(own, state=State.LOST, message=text, pid=None)
     text = f"job {job.id} ended before training began; for the reason, run `platform logs`"
     return replace(own, state=State.FAILED, message=text, pid=None)

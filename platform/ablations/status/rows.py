@@ -40,7 +40,7 @@ def share(state: RunState, plan: Plan) -> float:
 
 
 def comparable_rate(state: RunState, plan: Plan) -> float | None:
-    """The last pass rate; None if the run has trained well beyond the budget, as another sweep may have asked."""
+    """The last pass rate; None if the run has trained well beyond the budget, for example for another sweep."""
     return state.pass_rate if state.compute_gpu_hours < BEYOND * plan.budget_gpu_hours else None
 
 

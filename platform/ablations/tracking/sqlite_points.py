@@ -57,7 +57,7 @@ class SqlitePoints:
         return cls(engine)
 
     def log(self, mlflow_id: str, points: Iterable[MetricPoint]) -> bool:
-        """Log numbers in one transaction, repeated ones once; False if MLflow has no such active run."""
+        """Log numbers in one transaction, without duplicates; False if MLflow has no such active run."""
         rows = sorted(_stored(mlflow_id, point) for point in points)  # in the order of the index, an eighth faster
         latest: dict[str, StoredPoint] = {}
         for row in rows:

@@ -102,7 +102,7 @@ def test_memory_beyond_the_machine_is_refused_and_beyond_what_is_free_a_warning(
     ]
     assert levels == ["ok", "warning", "error"]
     assert against_machine(forecast, 5 * GIB, 4 * GIB).found.startswith(
-        "6.0 GiB at the peak of a run; this machine has 5.0 GiB, of which 4.0 GiB are free"
+        "6.0 GiB at the peak of a run; this machine has 5.0 GiB, of which 4.0 GiB is free"
     )
 
 

@@ -224,5 +224,5 @@ def test_weights_that_are_no_numbers_end_as_diverged(value):
         policy.head[7] = value
     generator = make_generator(policy)
     generator.submit(many_requests(3))
-    with pytest.raises(Diverged, match=r"probabilities are not numbers .*; use a smaller optimiser.learning_rate"):
+    with pytest.raises(Diverged, match=r"probabilities are NaN; use a smaller optimiser.learning_rate"):
         generator.step()

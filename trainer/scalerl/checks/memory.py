@@ -52,7 +52,7 @@ def against_machine(forecast: MemoryForecast, limit: int, available: int) -> Fin
     total = forecast.total
     level: Severity = "error" if total > limit else "warning" if total > available else "ok"
     found = f"{size_text(total)} at the peak of a run; this machine has {size_text(limit)}, of which "
-    found += f"{size_text(available)} are free"
+    found += f"{size_text(available)} is free"
     remedy = "use a smaller optimiser.micro_batch_tokens, fewer slots or a smaller model, or a machine with more memory"
     return Finding(part="memory", check="total", level=level, found=found, remedy="" if level == "ok" else remedy)
 

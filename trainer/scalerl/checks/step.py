@@ -49,7 +49,7 @@ def check_step(subject: Subject, say: Callable[[str], None]) -> Iterator[Finding
     assert not isinstance(subject.tokenizer, str)
     total, free = peak_memory(subject.recipe, prompt_lengths(subject)).total, memory_available()
     if total > free:
-        found = f"not tried: a run takes {size_text(total)} of memory, but only {size_text(free)} are free"
+        found = f"not tried: a run takes {size_text(total)} of memory, but only {size_text(free)} is free"
         yield Finding(part="step", check="optimiser", level="warning", found=found)
         return
     try:

@@ -120,7 +120,7 @@ class Cluster(ABC):
 
     @property
     def tokens_per_s(self) -> float:
-        """Tokens generated per second up to the end of the last optimiser step, including idle time."""
+        """Tokens generated per second, idle time included, up to the end of the last optimiser step."""
         return self.clock.tokens / self.elapsed_s
 
     @property
@@ -218,7 +218,7 @@ class Cluster(ABC):
     # --- interface for a run -----------------------------------------------------------------------------------------
 
     def start(self) -> None:
-        """Start the generators and the clock; nothing to do if they move only with the schedule's work."""
+        """Start the generators and the clock; does nothing if they advance only with the schedule's work."""
 
     @abstractmethod
     def paused(self) -> AbstractContextManager[None]:

@@ -53,7 +53,7 @@ def step_time(
 ) -> StepTime:
     """Duration of one step of `recipe` with prompts and responses of these mean lengths.
 
-    A generator over several devices is charged as if they sped it up by their number.
+    A generator on several devices is charged as if each added its full speed.
     """
     cluster = recipe.cluster if recipe.cluster.type == "virtual" else Virtual(device=Accelerator())
     cost = cost_model(cluster, size)

@@ -68,7 +68,7 @@ class Generator(ABC):
 
     @abstractmethod
     def load_state_dict(self, state: dict[str, Any]) -> None:
-        """Continue from a `state_dict`: exactly, or, if it has no keys and values, with recomputed ones."""
+        """Continue from a `state_dict`: exactly, or with recomputed keys and values if it has none."""
 
     # For engines that work between steps, or outside of this process:
 
@@ -76,7 +76,7 @@ class Generator(ABC):
         """Choose no tokens until `resume`."""
 
     def resume(self) -> None:
-        """Continue after `pause`; harmless without one."""
+        """Continue after `pause`; does nothing if not paused."""
 
     def check(self) -> None:
         """Raises Interrupted if the decoding engine has ended; `step` would too, but there may be no step to take."""

@@ -9,7 +9,8 @@ PHRASE = f"Okay, time is up. Let me stop thinking and formulate a final answer n
 
 
 def default_phrase(tokenizer: Tokenizer) -> str:
-    """Text forced unless the recipe has its own; symbols write no words."""
+    """Text that is forced unless the recipe has its own; with a symbol tokenizer, which has no words, only the end of
+    thinking."""
     return END_THINK if isinstance(tokenizer, SymbolTokenizer) else PHRASE
 
 

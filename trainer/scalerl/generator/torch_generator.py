@@ -165,7 +165,7 @@ class TorchGenerator(Generator):
         tokens, chosen_logprobs = torch.cat(parts, dim=1).cpu().numpy()  # the only wait in a decode step
         if np.isnan(chosen_logprobs).any():
             raise Diverged(
-                f"the policy's probabilities are not numbers with weights of step {self.version}; use a smaller "
+                f"with the weights of step {self.version}, the policy's probabilities are NaN; use a smaller "
                 "optimiser.learning_rate or a larger optimiser.eps, or another start"
             )
         return tokens.astype(np.int64), chosen_logprobs.astype(np.float32)

@@ -22,7 +22,7 @@ from scalerl.recipe.generator import refuse_on_cpu, refuse_small_cache, refuse_s
 from scalerl.weights.hugging_face import Weights
 
 VLLM_DTYPES = {"fp32": "float32", "mixed": "bfloat16", "bf16": "bfloat16", "fp16": "float16"}
-"""vLLM's precision, the same for weights and products, by the axis `parameters`."""
+"""vLLM's precision, of weights and products alike, for each value of the axis `parameters`."""
 HEAD_DTYPES = {"fp32": "float32", "bf16": "bfloat16"}
 PROBE_NAME = "probe"
 """Name and cache salt of tokens that are only scored."""

@@ -48,7 +48,7 @@ from scalerl.weights.keeper import TakeShare, WeightKeeper
 from scalerl.weights.shared_memory import NODE_MEMORY
 
 MEET_LIMIT_S = 900.0
-"""Time to wait for the coordinator: its node may start later than this one."""
+"""Time to wait for the coordinator, whose node may start later than this one."""
 LOOK_EVERY_S = 0.2
 CANNOT_START = 127
 """Exit code of a process that cannot be started, as in a shell."""

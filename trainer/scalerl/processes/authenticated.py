@@ -24,7 +24,7 @@ import psutil
 from scalerl.weights.keeper import limit_waits
 
 PROTOCOL = b"scalerl-nodes-3\n"
-"""Changes with the messages between nodes, so that different versions of the code refuse each other."""
+"""Changed whenever the messages between nodes change, so that different versions of the code refuse each other."""
 NONCE_BYTES, PROOF_BYTES = 32, 32
 WITHOUT_THE_KEY = "one of the two nodes does not know the key of this run"
 HANDSHAKE_LIMIT_S = 5

@@ -57,7 +57,7 @@ class Fleet:
         return [line.body.process_id for line in self._lines]
 
     def line(self, number: int) -> UnitLine:
-        """Line to the present process `number`; after a restart it leads to nobody."""
+        """Line to the current process `number`; useless once that process has been restarted."""
         return self._lines[number]
 
     def send(self, number: int, order: Order) -> None:
@@ -99,9 +99,8 @@ class Fleet:
         return 0.0 if line.has_begun and silent <= MISSING_S else max(silent, 1e-9)
 
     def restart(self, number: int) -> tuple[bool, str]:
-        """Replace the dead process `number` by one that begins with the first weights, if the rule allows.
-
-        Returns True if it did, and a sentence that says so.
+        """Replace the dead process `number`, if the rule allows, with one that starts from the first weights. Returns
+        whether it did, and a sentence about it.
         """
         self.deaths[number] += 1
         if self.deaths[number] > MOST_RESTARTS:

@@ -133,7 +133,8 @@ class GeneratorFleet:
         return any(record.reads and record.taken < record.seen == newest for record in self.records)
 
     def may_write(self, publication: int) -> bool:
-        """True if the last publication is on its nodes, and nobody still reads what this one overwrites."""
+        """True if the last publication has reached its nodes, and nobody still reads the one that `publication`
+        overwrites."""
         are_done = (record.seen >= publication - 2 for record in self.records if record.reads)
         return not self.store.is_broadcasting and all(are_done)
 
@@ -217,7 +218,7 @@ class GeneratorFleet:
             raise Interrupted(f"generator {number} rejected {MOST_REFUSALS} publications in a row: {refused.reason}")
 
     def note_death(self, number: int, death: Death) -> list[int]:
-        """Restart a dead generator unless it dies too often; return its groups, which must be generated again."""
+        """Restart a dead generator unless it has died too often; return its groups, which must be generated again."""
         record = self.records[number]
         if death.by_itself and not record.has_begun:
             raise Interrupted(f"generator {number} {death.how} while starting")

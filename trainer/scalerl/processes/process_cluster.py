@@ -289,7 +289,7 @@ class WallCluster(Cluster):
 
     @property
     def compute_gpu_hours(self) -> float:
-        """Device-hours up to the end of the last optimiser step, including ranks that only an earlier attempt had."""
+        """Device-hours up to the end of the last optimiser step, including those of ranks that earlier attempts had."""
         return self.accounts.device_s(self.elapsed_s) / 3600
 
     def device_seconds(self) -> dict[Role, dict[Activity, float]]:
@@ -330,7 +330,7 @@ class WallCluster(Cluster):
     # --- start, pause, checkpoint, end ------------------------------------------------------------------------------
 
     def start(self) -> None:
-        """Let generators decode and the clock run; the first time, once the processes are there."""
+        """Let generators decode and the clock run; the first time, wait until the processes have started."""
         if not self._has_started:
             self._until_there()
             self._has_started = True
@@ -354,7 +354,8 @@ class WallCluster(Cluster):
 
     @contextmanager
     def paused(self) -> Iterator[None]:
-        """Stop generators between two decode steps and stop the clock; afterwards both continue if they were going."""
+        """Stop generators between two decode steps and stop the clock; afterwards both continue if they were
+        running."""
         if not self._is_running:
             yield
             return

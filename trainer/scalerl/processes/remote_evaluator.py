@@ -40,7 +40,8 @@ class RemoteEvaluator:
         return self._order is None
 
     def ask(self, order: Measure) -> None:
-        """Order an evaluation, sent once the process is there; an answer always follows, even after a death."""
+        """Order an evaluation; the order is sent once the process has started, and an answer follows even if the
+        process dies."""
         assert self.is_free, "the evaluator takes one order at a time"
         self._order, self._answer = order, None
         if self.is_there:
@@ -63,7 +64,7 @@ class RemoteEvaluator:
         self._fleet.kill_if_silent(0, *self._owed())
 
     def missing_s(self) -> float:
-        """Seconds since a dead, silent or starting evaluator was last alive; 0 if it is there."""
+        """Seconds since a dead, silent or starting evaluator was last alive; 0 for one that is alive."""
         return self._fleet.missing_s(0)
 
     def unit_state(self) -> UnitState:

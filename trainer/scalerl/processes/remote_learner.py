@@ -116,7 +116,7 @@ class RemoteLearner(Learner):
     def weights(self) -> Weights:
         """The policy's weights, fetched from the store, after publishing them if the last publication is older.
 
-        Generators are never told of this publication, and its number is used again, so none reads its place. Call this
+        Generators are never told about this publication, and its number is reused, so none reads it. Call this
         only if no generator is about to take the last publication but one, as in a pause.
         """
         if self._published is None or self._published[1] != self.version:

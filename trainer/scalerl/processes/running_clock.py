@@ -1,7 +1,7 @@
 """A clock that stands still while this process is stopped, as by SIGSTOP or with a suspended machine.
 
-A thread looks at the time every second. If it could not for several, and the process used no processor time meanwhile,
-the process did not run. One that only waits, or computes, is not stopped.
+A thread looks at the time every second. If it misses several looks and the process uses no processor time meanwhile,
+the process was not running. One that only waits, or computes, is not stopped.
 """
 
 import os
@@ -10,9 +10,9 @@ import time
 
 SEEN_EVERY_S = 1.0
 STOPPED_S = 5.0
-"""Time without a look after which the process counts as stopped."""
+"""Longest gap between two looks at the time before the process counts as stopped."""
 IDLE_SHARE = 0.1
-"""Processor time per second of it, below which the process did not run."""
+"""Processor time per second of such a gap below which the process was not running."""
 
 
 class RunningClock:

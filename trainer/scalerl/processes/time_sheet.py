@@ -41,7 +41,7 @@ class TimeSheet:
         return dict(self._account.seconds)
 
     def forget(self, activity: Activity, seconds: float) -> None:
-        """Take back seconds of an activity that turn out not to count."""
+        """Remove seconds booked to an activity that turn out not to count."""
         self.switch(self.activity)
         self._account = _account_of(_less(self._account.seconds, activity, seconds))
 

@@ -1,6 +1,6 @@
 """A unit's end of its line: answers, and between them signs of life.
 
-By these a busy process differs from one that is stopped, or whose node is gone.
+They tell a busy process from one that is stopped or whose node is gone.
 """
 
 import threading

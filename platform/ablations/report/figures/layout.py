@@ -47,7 +47,7 @@ class Sheet:
     slot: float
     """Width of an interval in the strip."""
     plot: float
-    """Height of a plot, and of a row, per pixel of a wide screen."""
+    """Heights of a plot and of a row, as multiples of their heights on a wide screen."""
     row: float
     is_dark: bool = False
 

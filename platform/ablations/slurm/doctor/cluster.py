@@ -15,7 +15,7 @@ from scalerl.checks.finding import Finding, judged
 
 SLURM_PART = "Slurm"
 AWAY = re.compile("down|drain|fail|maint|reboot|unknown|future|inval|no_respond")
-"""States of nodes that accept no jobs; nodes in power saving wake up for a job."""
+"""States of nodes that accept no jobs; power-saving nodes are not among them, since they wake up."""
 CHECKPOINT_S = SIGNAL_BEFORE_LIMIT_S
 """Seconds that a checkpoint may need: as many as the platform reserves before a time limit."""
 UNCONFIGURED = "Could not establish a configuration source"
@@ -100,7 +100,8 @@ def check_partition(one: Partition, nodes: Iterable[NodeGroup], state: str, *, i
 
 
 def up_and_away(partition: str, nodes: Iterable[NodeGroup]) -> tuple[int, list[str], str]:
-    """The number of nodes that accept jobs, the others as `2 drained`, and Slurm's reasons: `disk is full; fan`."""
+    """The number of nodes that accept jobs, the others by state (`2 drained`), and Slurm's reasons (`disk is full;
+    fan`)."""
     mine = [group for group in nodes if group.partition == partition]
     away = [group for group in mine if AWAY.match(group.state)]
     reasons = "; ".join(dict.fromkeys(group.reason for group in away if group.reason))

@@ -87,9 +87,8 @@ def check_home(home: Home) -> Finding:
 
 
 def look_at_tracking(uri: str) -> str:
-    """The reason why MLflow cannot be used from this machine; empty if it can.
-
-    Any answer of a server counts, except a gateway's that it is not there.
+    """The reason why MLflow cannot be used from this machine; empty if it can. Any answer from a server counts, except
+    a gateway's error that the server is down.
     """
     parts = urlsplit(uri)
     scheme = parts.scheme.partition("+")[0]

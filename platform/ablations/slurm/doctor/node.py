@@ -1,4 +1,4 @@
-"""What is right on a node of a cluster, compared with this machine, and the remedy for what is not."""
+"""Judges a node of a cluster against this machine, with a remedy for each problem."""
 
 import time
 from collections.abc import Iterator
@@ -27,13 +27,14 @@ LOCKS_REMEDY = (
 
 
 def check_node(question: DoctorQuestion, partition: Partition, here: dict[str, Any]) -> Iterator[Finding]:
-    """Submit one probe and judge its reports; the job is cancelled afterwards. `here` is `look_at_machine` of here."""
+    """Submit one probe and judge its reports; the job is cancelled afterwards. `here` is this machine's
+    `look_at_machine`."""
     part = f"a node of partition {partition.name}"
     with Probe(question, partition) as probe:
         recipe = resolved_recipe(here["engines"]) if probe.trains else None
         if refused := probe.submit(**lay_run(probe.folder, recipe) if recipe else {}):
             asks = f"the job requests {counted(probe.cpus, 'processor')} and {probe.memory_mb} MB"
-            remedy = f"{asks}; a run with this request would be rejected too. To change it, pass --sbatch NAME=VALUE"
+            remedy = f"{asks}; a run with the same request would be rejected too; change it with --sbatch NAME=VALUE"
             yield judged(part, "probe job", refused, "", remedy)
             return
         there = probe.report("report.json", "examines")

@@ -82,8 +82,8 @@ class Probe:
                 remove(self.folder)
 
     def submit(self, **run: Any) -> str:
-        """Submit the job, which trains this run if there is one; returns Slurm's words if it rejects the job, else an
-        empty text.
+        """Submit the job, which trains `run` if given; returns Slurm's message if it rejects the job, else an empty
+        text.
         """
         self.snapshot = take_snapshot(Home(self.folder))
         (self.folder / "question.json").write_text(json.dumps({"word": self.word, **run}))
@@ -155,7 +155,7 @@ class Probe:
         return [line for line in found if key in line]
 
     def wait_for_signal(self, name: str) -> float | None:
-        """Time when the node got the signal, by its own clock in seconds since 1970; None if it did not."""
+        """Time at which the node received the signal, by its own clock in seconds since 1970; None if it did not."""
         deadline = time.monotonic() + SIGNAL_LIMIT_S
         while time.monotonic() < deadline:
             if came := [line["time"] for line in self.signals("signal") if line["signal"] == name]:

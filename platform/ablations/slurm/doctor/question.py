@@ -1,4 +1,4 @@
-"""What an examination of a cluster is asked to look at."""
+"""The scope of an examination: partitions, options and the study to check."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -9,7 +9,7 @@ from ablations.home.home import Home
 
 @dataclass(frozen=True, kw_only=True)
 class DoctorQuestion:
-    """The scope of an examination."""
+    """What to examine, and how."""
 
     home: Home
     tracking_uri: str

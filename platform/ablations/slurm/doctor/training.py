@@ -38,7 +38,7 @@ CHECK = "training"
 
 
 def resolved_recipe(installed: Iterable[str]) -> ResolvedRecipe:
-    """The recipe of the run: for a missing engine, the built-in generator or torch's own sharding."""
+    """The recipe of the run; the built-in generator or torch's own sharding replaces a missing engine."""
     settings = () if "vllm" in installed else ("generator.type=torch",)
     settings = settings if "deepspeed" in installed else (*settings, "learner={type: fsdp, ranks: 2}")
     return load_resolved("scalerl", "doctor", settings)

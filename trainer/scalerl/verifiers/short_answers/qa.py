@@ -69,7 +69,7 @@ _HAPPENED = re.compile(
     rf"(?i)(?!.*\b(?:and|before|after|nobody|near|almost|formerly)\b)(?>[^.?!,;]+?\s(?:(?:is|was|are|were)\s(?:{_VERB}\s)?|{_VERB}\s)"
     r"(?:by|in|on|at|called|named|known as|as|to)\s+)(?P<said>[^.?!,;]+)[.!]?",
 )
-"""A sentence whose first verb leads to its end: "It was written by Ovid", "She was born in Rome"."""
+"""A sentence that ends with the answer, after its first verb: "It was written by Ovid", "She was born in Rome"."""
 _CORRECTED = re.compile(
     r"(?:[^.?!]*(?:\bnot|n['’]t)\b[^.?!]*\bbut\s+|[^.?!]*\?\s*no,?\s+(?:it|that|this)(?:['’]s| is| was)\s+)"
     r"(?P<said>[^.?!]+)[.!]?",
