@@ -1,10 +1,13 @@
 """The nearest valid name to a mistyped one."""
 
 import difflib
+import re
 from collections.abc import Iterable
 
 MAX_NAMES = 24
 """Names that a message lists."""
+_HELD_OUT = re.compile(r"(?<![a-z])(val|valid|validation|eval|evaluation|test)s?(?![a-z])", re.IGNORECASE)
+_SCORE = re.compile(r"(?<![a-z])(score|acc|accuracy|reward|pass)s?(?![a-z])", re.IGNORECASE)
 
 
 def did_you_mean(word: str, names: Iterable[str], plural: str, *, most: int | None = MAX_NAMES) -> str:
@@ -20,3 +23,8 @@ def did_you_mean(word: str, names: Iterable[str], plural: str, *, most: int | No
     listed = list(by_lower_case.values())
     more = f" and {len(listed) - most} more" if most is not None and len(listed) > most else ""
     return f"{question}{plural} are: {', '.join(listed[:most])}{more}"
+
+
+def scores_first(columns: Iterable[str]) -> list[str]:
+    """Columns in the order of their names, those with held-out values first, then other scores."""
+    return sorted(columns, key=lambda name: (not _HELD_OUT.search(name), not _SCORE.search(name), name))

@@ -18,7 +18,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from ablations.errors import AblationsError
-from ablations.nearest_name import did_you_mean
+from ablations.nearest_name import did_you_mean, scores_first
 
 MOST_NESTED, MOST_OPERATORS = 50, 200
 MOST_SHOWN = 200
@@ -224,7 +224,7 @@ class _Parser:
     def _column(self, name: str, length: int) -> Expression:
         if name not in self._columns:
             raise AblationsError(
-                f"{self._option}: no column {name!r}; {did_you_mean(name, sorted(self._columns), 'columns')}"
+                f"{self._option}: no column {name!r}; {did_you_mean(name, scores_first(self._columns), 'columns')}"
             )
         self._at += length
         return ColumnOf(name=name)

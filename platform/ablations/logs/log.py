@@ -9,7 +9,7 @@ from typing import Any, BinaryIO
 import numpy as np
 
 from ablations.errors import AblationsError, FileError, Place
-from ablations.nearest_name import did_you_mean
+from ablations.nearest_name import did_you_mean, scores_first
 from scalerl.readable_folders import refuse_unreadable
 
 HALF_WRITTEN = "The last row is incomplete and was skipped."
@@ -71,7 +71,7 @@ def first_present(log: Log, names: Sequence[str]) -> np.ndarray:
         wanted = " or ".join(map(repr, names))
         raise AblationsError(
             f"{log.place}: no column {wanted}; name the column of steps with --step; "
-            f"{did_you_mean(names[0], sorted(log.columns), 'columns')}"
+            f"{did_you_mean(names[0], scores_first(log.columns), 'columns')}"
         )
     found = known[0].copy()
     for values in known[1:]:

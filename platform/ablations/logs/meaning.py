@@ -21,7 +21,7 @@ from ablations.logs.log import Log, first_present
 from ablations.logs.presets import Preset, find_preset
 from ablations.logs.step_axes import with_own_steps
 from ablations.logs.steps import StepValues, by_step, check_has_steps, check_one_run, check_one_score, thinning_note
-from ablations.nearest_name import MAX_NAMES, did_you_mean
+from ablations.nearest_name import MAX_NAMES, did_you_mean, scores_first
 from ablations.text import counted
 
 SECONDS_PER_HOUR = 3600
@@ -110,11 +110,11 @@ class LogMeaning:
             return parse(self.compute, columns, option="--compute")
         preset = self.preset
         assert preset is not None, "checked before"
-        seconds = [name for name in preset.seconds if name in columns]
+        seconds = preset.time_columns(columns)
         if not seconds:
             raise AblationsError(
                 f"--log {preset.name}: no column {' or '.join(preset.seconds)} with the time of a step; name the "
-                f"compute with --compute; {did_you_mean(preset.seconds[0], sorted(columns), 'columns')}"
+                f"compute with --compute; {did_you_mean(preset.seconds[0], scores_first(columns), 'columns')}"
             )
         time = " + ".join(f"where({column_text(name)} > 0, {column_text(name)}, 0)" for name in seconds)
         if preset.is_mean:
@@ -150,7 +150,7 @@ def _score(preset: Preset | None, columns: Collection[str]) -> str:
         raise AblationsError(f"{len(found)} columns hold a held-out score; choose one with --score: {listed}")
     raise AblationsError(
         f"--log {preset.name}: no column {' or '.join(preset.scores)}; name the held-out score with --score; "
-        f"{did_you_mean(preset.scores[0], sorted(columns), 'columns')}"
+        f"{did_you_mean(preset.scores[0], scores_first(columns), 'columns')}"
     )
 
 

@@ -4,7 +4,7 @@ docs/logs.md says for each name in which version, file and line of the trainer i
 """
 
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, field
 
 from ablations.errors import AblationsError
@@ -22,6 +22,8 @@ class Preset:
     scores: tuple[str, ...]
     seconds: tuple[str, ...]
     """Times of one step in seconds; all times in a log are added."""
+    older_seconds: tuple[tuple[str, ...], ...] = ()
+    """Times in older versions: each tuple instead of `seconds`, if the log has none of those before it."""
     summands: tuple[str, ...] = ()
     """Scores of which, if there are several, the others are sums; then each may be meant."""
     not_scores: tuple[str, ...] = ()
@@ -46,6 +48,11 @@ class Preset:
         found += summands[1:] and summands
         return [column for column in dict.fromkeys(found) if column not in others]
 
+    def time_columns(self, columns: Collection[str]) -> list[str]:
+        """The columns whose sum is the time of a step; empty if there is none."""
+        known = ([name for name in names if name in columns] for names in (self.seconds, *self.older_seconds))
+        return next(filter(None, known), [])
+
     def training_columns(self, columns: Iterable[str]) -> dict[str, str]:
         """The columns of training steps among these, with our names."""
         ours = {f"{prefix}{name}": own for name, own in self.training.items() for prefix in ("", "train/")}
@@ -61,15 +68,28 @@ def _named(name: str, columns: Iterable[str]) -> list[str]:
 PRESETS = (
     Preset(
         name="verl",
-        scores=("val-core/<data set>/<reward or acc>/mean@<k>",),
+        scores=(
+            "val-core/<data set>/<reward or acc>/mean@<k>",
+            # Before 0.4; then verl-agent, which began as a copy of verl.
+            "val/test_score/<data set>",
+            "val/<data set>/test_score",
+            "val/<data set>/test_score/<part>",
+        ),
+        not_scores=("val/test_score/pass@k/<data set>",),
         seconds=("perf/time_per_step",),
-        # verl/trainer/ppo/metric_utils.py and verl/workers/actor/dp_actor.py of volcengine/verl b178a3cd.
+        # Before 0.3, and before 0.2, which times no whole step and validation apart.
+        older_seconds=(
+            ("timing_s/step",),
+            tuple(f"timing/{phase}" for phase in ("gen", "ref", "values", "adv", "update_critic", "update_actor")),
+        ),
+        # verl/trainer/ppo/metric_utils.py and verl/workers/actor/dp_actor.py of volcengine/verl b178a3cd, and v0.2.
         training={
             "actor/pg_loss": "loss",
             "actor/grad_norm": "grad_norm",
             "actor/lr": "learning_rate",
             "critic/score/mean": "reward_mean",
             "actor/entropy": "entropy",
+            "actor/entropy_loss": "entropy",
             "response_length/mean": "mean_tokens",
             "response_length/clip_ratio": "truncated",
             "actor/pg_clipfrac": "ratio_clipped",

@@ -87,7 +87,7 @@ def test_the_longest_column_is_meant_unless_spaces_or_backticks_part_it(text, co
         ("`acc", "character 1: a backtick without a second one; put backticks on both sides of a column"),
         ("mean(acc)", "character 1: no function 'mean'; functions are: cumsum, diff, min, max, where"),
         ("min(acc)", "character 9: min with 1 arguments; min takes 2"),
-        ("val/ac", "--score: no column 'val/ac'; did you mean 'val/acc'? columns are: acc, val/acc"),
+        ("val/ac", "--score: no column 'val/ac'; did you mean 'val/acc'? columns are: val/acc, acc"),
         ("__import__('os')", "no function '__import__'"),
         ("acc < 1 < 2", "character 9: found '< 2'"),
         ("-" * 60 + "acc", "more than 50 parentheses or signs inside each other"),

@@ -8,10 +8,12 @@ from places import REPOSITORY
 
 from ablations.cli.reference import COMMANDS_BY_NAME
 from ablations.errors import AblationsError
+from ablations.logs.console import read_console
 from ablations.logs.log import Log
 from ablations.logs.meaning import LogMeaning, curve_of_log
 from ablations.logs.presets import PRESETS
 from ablations.logs.rows import log_of_rows
+from ablations.logs.training_rows import training_rows
 
 HOUR = 3600.0
 PAGE = REPOSITORY / "docs" / "logs.md"
@@ -109,6 +111,48 @@ def test_the_time_of_trl_is_that_of_all_steps_since_the_row_before_whatever_the_
     assert curve.compute.tolist() == [0.5, 2]
 
 
+PHASES_OF_VERL_01 = "timing/gen:18.0 - timing/ref:5.0 - timing/values:6.0 - critic/kl:0.01 - timing/adv:1.0"
+VERL_01 = [
+    f"\x1b[36m(main_task pid=5)\x1b[0m step:{step} - {PHASES_OF_VERL_01} - timing/update_critic:10.0"
+    f" - critic/lr(1e-4):0.100 - timing/update_actor:20.0 - actor/entropy_loss:0.5 - actor/lr(1e-4):0.010"
+    f"{tested} - critic/score/mean:0.2{step} - critic/values/mean:0.5 - response_length/mean:300.0"
+    for step, tested in enumerate(["", " - timing/testing:600.0 - val/test_score/openai/gsm8k:0.25", ""])
+]
+"""Lines as v0.1 prints them: a step of 60 s, and an evaluation of ten minutes."""
+
+
+def test_lines_of_verl_before_0_2_give_the_time_of_training_without_that_of_validation(tmp_path):
+    (tmp_path / "dapo-s1.log").write_text("\n".join(VERL_01) + "\n")
+    log, meaning = read_console(tmp_path / "dapo-s1.log", "dapo-s1"), LogMeaning(trainer="verl", gpus=60.0)
+    curve, warnings = curve_of_log(log, meaning, name="a", start="")
+    assert (curve.compute.tolist(), curve.score.tolist(), warnings) == ([2.0], [0.25], [])
+    rows = training_rows(log, meaning)
+    assert [row["compute_gpu_hours"] for row in rows] == pytest.approx([1, 2, 3])
+    assert [(row["reward_mean"], row["entropy"], row["mean_tokens"]) for row in rows] == [
+        (0.2, 0.5, 300),
+        (0.21, 0.5, 300),
+        (0.22, 0.5, 300),
+    ]
+
+
+@pytest.mark.parametrize("score", ["val/test_score/lighteval/MATH", "val/searchR1_nq/test_score"])
+def test_verl_before_0_3_and_copies_of_it_time_whole_steps(score):
+    rows = [row | {"timing_s/gen": 9.0, "val/test_score/pass@k/x": 0.9} for row in each_step("timing_s/step", score)]
+    curve, _ = curve_of_log(log_of(rows), LogMeaning(trainer="verl", gpus=8.0), name="a", start="")
+    assert (curve.compute.tolist(), curve.score.tolist()) == ([0, 8, 24], [0.1, 0.2, 0.4])
+    newer = [row | {"perf/time_per_step": 2 * row.get("timing_s/step", 0)} for row in rows]
+    curve, _ = curve_of_log(log_of(newer), LogMeaning(trainer="verl", gpus=8.0), name="a", start="")
+    assert curve.compute.tolist() == [0, 16, 48]
+
+
+def test_a_refusal_begins_with_the_columns_that_may_be_held_out(tmp_path):
+    (tmp_path / "a.log").write_text("\n".join(VERL_01) + "\n")
+    log, meaning = read_console(tmp_path / "a.log", "a"), LogMeaning(score="val/acc", compute="step")
+    listed = r"columns are: val/test_score/openai/gsm8k, critic/score/mean, actor/entropy_loss, .*, critic/values/mean"
+    with pytest.raises(AblationsError, match=listed):
+        curve_of_log(log, meaning, name="a", start="")
+
+
 @pytest.mark.parametrize(
     ("logged", "evaluated", "hours"),
     [
@@ -145,4 +189,5 @@ def test_the_page_names_every_column_with_its_version_and_file():
     lines = {line.split("`")[1]: line for line in PAGE.read_text().splitlines() if line.startswith("| `")}
     for preset in PRESETS:
         assert all(f"`{name}`" in lines[preset.name] for name in (*preset.scores, *preset.seconds, *preset.steps))
+        assert all(f"`{name}`" in lines[preset.name] for names in preset.older_seconds for name in names)
         assert lines[preset.name].count(".py:") >= 1
