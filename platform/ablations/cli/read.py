@@ -46,8 +46,9 @@ def fit(
     source: Annotated[
         str,
         typer.Argument(
-            help="A sweep, or a CSV file with columns curve, compute and score. Optional columns: seed, and samples "
-            "(all generations behind a score) or prompts and samples_per_prompt."
+            help="A sweep, or a CSV file with columns curve, compute and score, or with a column for each run beside "
+            "step or compute. Optional columns: seed, and samples (all generations behind a score) or prompts and "
+            "samples_per_prompt."
         ),
     ],
     fit_from: Annotated[

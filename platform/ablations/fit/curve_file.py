@@ -7,8 +7,9 @@ from pathlib import Path
 import numpy as np
 
 from ablations.errors import Place
-from ablations.fit.curve import Curve, requirement
-from ablations.fit.table_file import TextTable, read_table
+from ablations.fit.curve import Curve
+from ablations.fit.table_file import TextTable, number_in, read_table
+from ablations.fit.wide_table import OTHER_NAMES, by_reading
 from ablations.nearest_name import MAX_NAMES
 
 REQUIRED_COLUMNS = ("curve", "compute", "score")
@@ -41,7 +42,7 @@ def read_curves(path: Path | str) -> list[Curve]:
 
 def read_scales(path: Path | str) -> list[str]:
     """The scales that the column `scale` names, in the order of their first row; empty without the column."""
-    table = _table(path)
+    table = table_of_curves(path)
     return _scales(table, path) if SCALE_COLUMN in table.header else []
 
 
@@ -55,7 +56,7 @@ def read_seed_curves(path: Path | str, *, scale: str | None = None) -> list[Seed
 
     `scale` keeps only the rows with this value in the column `scale`; without it, a file with several is refused.
     """
-    table = _table(path)
+    table = table_of_curves(path)
     header, rows = table.header, table.rows
     _check_header(header, Place(source=str(path)))
     if scale is not None:
@@ -71,7 +72,7 @@ def read_seed_curves(path: Path | str, *, scale: str | None = None) -> list[Seed
         place = Place(source=str(path), line=line)
         name = _name(row["curve"], place.inside("curve"))
         seed = _seed(row[SEED_COLUMN], place.inside(SEED_COLUMN)) if SEED_COLUMN in header else 0
-        reading = {column: _number(row[column], place.inside(column)) for column in columns}
+        reading = {column: number_in(row[column], column, place.inside(column)) for column in columns}
         _count_samples(reading, place)
         compute = reading["compute"]
         if compute in readings.setdefault((name, seed), {}):
@@ -90,26 +91,29 @@ def read_seed_curves(path: Path | str, *, scale: str | None = None) -> list[Seed
     return found
 
 
-def _table(path: Path | str) -> TextTable:
-    """The table, with this platform's names for the columns in whatever case."""
+def table_of_curves(path: Path | str) -> TextTable:
+    """The table with this platform's names for the columns, which may be in any case; if it has a column for each run,
+    with a row for each reading instead."""
     table = read_table(Path(path))
     ours = {
         column: column.casefold()
         for column in table.header
         if column.casefold() in COLUMNS and column.casefold() not in table.header
     }
-    if len({*ours.values()}) < len(ours):
+    if len({*ours.values()}) == len(ours):
+        rows = [(line, {ours.get(column, column): text for column, text in row.items()}) for line, row in table.rows]
+        table = TextTable(header=[ours.get(column, column) for column in table.header], rows=rows)
+    if {"curve", "score"} & {*table.header}:
         return table
-    rows = [(line, {ours.get(column, column): text for column, text in row.items()}) for line, row in table.rows]
-    return TextTable(header=[ours.get(column, column) for column in table.header], rows=rows)
+    return by_reading(table, Place(source=str(path)), kept=COLUMNS) or table
 
 
 def _check_header(header: list[str], place: Place) -> None:
     if missing := [column for column in REQUIRED_COLUMNS if column not in header]:
         raise place.error(
             f"missing columns {missing}, found {header}",
-            f"required columns are {list(REQUIRED_COLUMNS)}, optional ones {[SEED_COLUMN, *COUNT_COLUMNS]}; `import` "
-            "reads other names with --score, --compute, --variant and --seed",
+            f"required columns are {list(REQUIRED_COLUMNS)}, optional ones {[SEED_COLUMN, *COUNT_COLUMNS]}; or 'step' "
+            f"or 'compute' and a column for each run; {OTHER_NAMES}",
         )
     if "samples_per_prompt" in header and not {"prompts", "samples"} & {*header}:
         raise place.error(
@@ -153,21 +157,3 @@ def _seed(text: str, place: Place) -> int:
     if (seed := seed_in(text)) is None:
         raise place.error(f"found {text}", "a seed must be a whole number")
     return seed
-
-
-def _number(text: str, place: Place) -> float:
-    try:
-        # float() would read 1_0 as 10.
-        value = float(text.replace("_", "?"))
-    except ValueError:
-        raise place.error(f"found {text!r}", f"must be a number{number_advice(text)}") from None
-    if right := requirement(place.key, value):
-        raise place.error(f"found {text}", right)
-    return value
-
-
-def number_advice(text: str) -> str:
-    """What to write instead of a text that is no number; "" if unknown."""
-    if text.endswith("%"):
-        return "; divide percent by 100"
-    return "; write no sign between thousands, and a decimal point" if "," in text else ""

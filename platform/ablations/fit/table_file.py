@@ -12,6 +12,7 @@ from itertools import chain
 from pathlib import Path
 
 from ablations.errors import Place
+from ablations.fit.curve import requirement
 from ablations.nearest_name import did_you_mean
 from scalerl.readable_folders import refuse_unreadable
 
@@ -22,6 +23,8 @@ ABOVE_HEADER = ("#", "sep=")
 DECIMAL_COMMA = re.compile(r"([+-]?\d+),(\d+(?:[eE][+-]?\d+)?)")
 THOUSANDS = re.compile(r"[+-]?[1-9]\d{0,2},\d{3}")
 DECIMAL_POINT = re.compile(r"[+-]?\d*\.\d+(?:[eE][+-]?\d+)?")
+MISSING = {"", "-", "--", "n/a", "na", "none", "null", "<na>"}
+"""Texts of a value that is missing, in small letters."""
 
 
 def is_curve_file(name: str) -> bool:
@@ -36,6 +39,9 @@ class TextTable:
     header: list[str]
     rows: list[tuple[int, dict[str, str]]]
     """Each row with the number of its line."""
+    compute_name: str = "compute"
+    """Unit of the compute."""
+    notes: tuple[str, ...] = ()
 
 
 def text_of(path: Path) -> str:
@@ -161,3 +167,22 @@ def _has_decimal_comma(text: str) -> bool:
 def with_point(text: str) -> str:
     """A number with a decimal point instead of a comma; any other text as it is."""
     return DECIMAL_COMMA.sub(r"\1.\2", text) if DECIMAL_COMMA.fullmatch(text) else text
+
+
+def number_in(text: str, column: str, place: Place) -> float:
+    """The number in a cell of this platform's column; FileError for a text, or a number that the column cannot have."""
+    try:
+        # float() would read 1_0 as 10.
+        value = float(text.replace("_", "?"))
+    except ValueError:
+        raise place.error(f"found {text!r}", f"must be a number{number_advice(text)}") from None
+    if right := requirement(column, value):
+        raise place.error(f"found {text}", right)
+    return value
+
+
+def number_advice(text: str) -> str:
+    """What to write instead of a text that is no number; "" if unknown."""
+    if text.endswith("%"):
+        return "; divide percent by 100"
+    return "; write no sign between thousands, and a decimal point" if "," in text else ""

@@ -1,11 +1,11 @@
-"""A CSV file of curves, with this platform's names for the columns."""
+"""A CSV file of curves, with this platform's names for the columns or with a column for each run."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from ablations.fit.curve_file import read_seed_curves
+from ablations.fit.curve_file import read_seed_curves, table_of_curves
 from ablations.imports.found_run import FoundRun
 from ablations.logs.naming import Naming
 
@@ -35,14 +35,14 @@ class CurveFile:
 
         Raises FileError with line and column if the file cannot be used.
         """
-        found, notes = read_seed_curves(self.path, scale=self.scale), list[str]()
+        found, notes = read_seed_curves(self.path, scale=self.scale), [*table_of_curves(self.path).notes]
         named = [(run, *Naming().of(run.variant, {}, str(self.path))) for run in found if not run.curve.start]
         without = [run.variant for run, _, seed in named if seed is None]
         told = [(run, run.variant, run.seed, run.curve.start) for run in found]
         if 0 < len(without) < len(named):
-            notes = [f"Every curve counts as a variant, since {without[0]!r} names no seed; write a column `seed`."]
+            notes += [f"Every curve counts as a variant, since {without[0]!r} names no seed; write a column `seed`."]
         elif named and not without:
-            notes = ["Seeds are those in the names of the curves, since the file has no column `seed`."]
+            notes += ["Seeds are those in the names of the curves, since the file has no column `seed`."]
             told = [(run, name, seed, f"seed {seed}") for run, name, seed in named]
         runs = [
             FoundRun(place=f"{self.path}, {run.curve.name}", variant=name, seed=seed, start=start, curve=run.curve)

@@ -25,7 +25,7 @@ from ablations import logs
 from ablations.answers.footing import MOST_APART, footing_of
 from ablations.errors import AblationsError
 from ablations.files.checked_json import checked
-from ablations.fit import curve_file, table_file
+from ablations.fit import curve_file, table_file, wide_table
 from ablations.fit.options import MIN_READINGS, FitSettings
 from ablations.home.home import Home, check_sweep_name
 from ablations.home.labels import FIRST_REFERENCE
@@ -349,5 +349,5 @@ def version_of_readers() -> str:
     """Version of the platform with ten digits of the hash of the code that reads logs and tables."""
     rooms = (Path(logs.__file__).parent, Path(__file__).parent)
     files = [path for room in rooms for path in sorted(room.glob("*.py"))]
-    tables = [Path(curve_file.__file__), Path(table_file.__file__)]
+    tables = [Path(str(one.__file__)) for one in (curve_file, table_file, wide_table)]
     return f"{ablations.__version__} {code_in([*files, *tables])[:10]}"

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from ablations.errors import AblationsError
-from ablations.fit.curve_file import read_scales
+from ablations.fit.curve_file import read_scales, table_of_curves
 from ablations.fit.options import FitSettings
 from ablations.fit.table_file import is_curve_file
 from ablations.home.home import Home
@@ -97,7 +97,8 @@ class Foreign:
             return {"": script_runs(paths)}
         raise AblationsError(
             f"{' '.join(self.names) or 'no source'}: for logs, name the trainer with --log TRAINER --gpus N, or the "
-            "columns with --score and --compute; a CSV file of curves has the columns curve, compute and score"
+            "columns with --score and --compute; a CSV file of curves has the columns curve, compute and score, or "
+            "step and a column for each run"
         )
 
     def orders(
@@ -109,8 +110,9 @@ class Foreign:
         settings: FitSettings | None = None,
     ) -> list[ImportOrder]:
         """One order, or one for each scale of a table: `curves@1e8`, `curves@1e9`."""
-        own = name or self.own_name
+        own, found = name or self.own_name, self.sources()
         unit = self.meaning.compute_name if self.kind in ("logs", "an MLflow experiment") else OF_CURVES
+        unit = table_of_curves(self.names[0]).compute_name if self.kind == "a CSV file" else unit
         return [
             ImportOrder(
                 name=f"{own}@{scale}" if scale else own,
@@ -120,7 +122,7 @@ class Foreign:
                 reference=reference,
                 settings=settings,
             )
-            for scale, sources in self.sources().items()
+            for scale, sources in found.items()
         ]
 
     def opened(self, home: Home, *, reference: str | None = None, done: Done | None = None) -> list[StartedSweep]:

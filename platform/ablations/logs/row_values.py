@@ -5,10 +5,9 @@ from datetime import UTC, datetime
 from typing import Any
 
 from ablations.errors import AblationsError
+from ablations.fit.table_file import MISSING
 from ablations.logs.packed import TextOf
 
-MISSING = {"", "-", "--", "n/a", "na", "none", "null", "<na>"}
-"""Texts of a value that is missing, in small letters."""
 LONGEST_MISSING = max(map(len, MISSING))
 
 

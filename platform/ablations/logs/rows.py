@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from ablations.errors import AblationsError, Place
-from ablations.fit.curve_file import number_advice
+from ablations.fit.table_file import number_advice
 from ablations.logs.log import Log
 from ablations.logs.packed import IS_FLOAT, Numbers, Packed, TextOf, pack
 from ablations.logs.row_values import (

@@ -10,12 +10,9 @@ from dataclasses import replace
 import numpy as np
 
 from ablations.errors import AblationsError
+from ablations.fit.wide_table import IS_MEAN, LEAST, MOST, OF_A_CHART, series_of_chart
 from ablations.logs.log import Log
 from ablations.logs.rows import RowColumns, log_of_columns, log_of_rows
-
-OF_A_CHART = " - "
-LEAST, MOST = "__MIN", "__MAX"
-IS_MEAN = "W&B has averaged values, of grouped runs or of neighbouring steps; __MIN and __MAX differ"
 
 
 def runs_in(log: Log, keys: Sequence[str]) -> list[Log]:
@@ -91,13 +88,8 @@ def _told_apart(log: Log, columns: RowColumns, keys: Sequence[str]) -> list[Log]
 
 
 def _of_chart(log: Log, columns: RowColumns, shared: Sequence[str]) -> list[Log]:
-    series: dict[str, dict[str, str]] = {}
-    for name in columns:
-        run, is_series, metric = name.rpartition(OF_A_CHART)
-        if is_series and not metric.endswith((LEAST, MOST)):
-            series.setdefault(run.replace(": ", "="), {})[metric] = name
     found = []
-    for run, metrics in series.items():
+    for run, metrics in series_of_chart(columns).items():
         rows = (
             (place, {name: row.get(name) for name in shared} | {own: row.get(name) for own, name in metrics.items()})
             for place, row in columns.rows
