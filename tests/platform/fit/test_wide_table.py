@@ -71,6 +71,14 @@ def test_a_wide_table_is_compared_fitted_and_imported_as_the_long_one(tmp_path):
 KINDS = ("wide", "long")
 
 
+def test_a_backtest_of_a_table_needs_no_reference(tmp_path):
+    wide_table().to_csv(tmp_path / "wide.csv", index=False)
+    said = json.loads(result_of("forecast", str(tmp_path / "wide.csv"), "--backtest", "--json").stdout)
+    ends = {name: round(0.1 + RUNS[name] * float(np.mean(STEPS[-3:] / (STEPS[-3:] + 9))), 3) for name in [*RUNS][:3]}
+    checked = {one["curve"]: one["measured"] for one in said["checks"] if one["fraction"] == 0.7}
+    assert {name: round(checked[name], 3) for name in ends} == ends
+
+
 def test_a_chart_of_wandb_is_read_without_the_ends_of_its_means(tmp_path):
     head = ["train/global_step"]
     for run in ("Qwen2.5-0.5B-p2b4-01182022", "Group: Qwen2.5-0.5B-p1b4"):

@@ -12,7 +12,8 @@ Text is as people wrote it, control characters included: a writer escapes it. Wh
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from string import ascii_lowercase
 from typing import TYPE_CHECKING, Any, Literal
 
 if TYPE_CHECKING:
@@ -24,6 +25,7 @@ TextKind = Literal["plain", "lead", "note", "warning", "error"]
 """A lead is the answer in one sentence, a note explains, a warning asks for a look, an error spoils a number."""
 Tone = Literal["", "good", "bad", "mixed", "faint"]
 """What a cell says of its row; faint is undecided or of little weight."""
+LONGEST_HEADING_WORD = 32
 CODE = re.compile("`([^`\n]+)`")
 
 
@@ -70,7 +72,8 @@ class Cell:
 
 @dataclass(frozen=True, kw_only=True)
 class Table:
-    """A table, whose first column names the row."""
+    """A table, whose first column names the row. Long words of headings, such as the name of a run, are called `[a]`,
+    `[b]`; the first notes say which is which."""
 
     name: str
     """Its name in files and addresses; a document has one table of this name."""
@@ -79,6 +82,16 @@ class Table:
     title: str = ""
     notes: tuple[str, ...] = ()
     """Sentences below the table."""
+
+    def __post_init__(self) -> None:
+        words = [word for one in self.columns for word in one.heading.split(" ") if len(word) > LONGEST_HEADING_WORD]
+        called = {word: f"[{letter}]" for word, letter in zip(dict.fromkeys(words), ascii_lowercase, strict=False)}
+        if called:
+            told = (" ".join(called.get(word, word) for word in one.heading.split(" ")) for one in self.columns)
+            columns = tuple(replace(one, heading=heading) for one, heading in zip(self.columns, told, strict=True))
+            object.__setattr__(self, "columns", columns)
+            notes = (f"{letter} is {word}." for word, letter in called.items())
+            object.__setattr__(self, "notes", (*notes, *self.notes))
 
 
 @dataclass(frozen=True, kw_only=True)
