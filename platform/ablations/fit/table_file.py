@@ -41,6 +41,8 @@ class TextTable:
     """Each row with the number of its line."""
     compute_name: str = "compute"
     """Unit of the compute."""
+    is_wide: bool = False
+    """True if it had a column for each run."""
     notes: tuple[str, ...] = ()
 
 

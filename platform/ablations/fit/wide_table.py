@@ -18,10 +18,12 @@ LEAST, MOST = "__MIN", "__MAX"
 IS_MEAN = "W&B has averaged values, of grouped runs or of neighbouring steps; __MIN and __MAX differ"
 OF_ITS_RUN = {"_step", "_runtime", "_timestamp"}
 """Columns that W&B exports for each run beside the metric if the chart is not drawn over steps."""
-STEP_NAME = re.compile(r"(train(ing)?|optimi[sz]er|global)?_?(step|iteration|iter|update|epoch)s?")
+STEP_NAME = re.compile(
+    r"((env|global|gradient|grad|num|optimi[sz]er|rl|total|train(ing)?)_)*(step|iteration|iter|update|epoch)s?"
+)
 """Names of steps, in small letters, with signs as underscores and without what stands before a slash."""
 COMPUTE_COLUMN = re.compile(
-    rf"compute|{STEP_NAME.pattern}|gpu_hours?|hours?|flops?|tokens?|episodes?|relative_time_\w+"
+    rf"{STEP_NAME.pattern}|((total|train(ing)?)_)?compute|(\w+_)?(hours?|flops?|tokens?|episodes?)|relative_time_\w+"
 )
 METRIC_WORD = re.compile(
     r"(acc(uracy)?|avg|best|eval(uation)?|loss|maj|mean|metric|pass|rate|return|rewards?|scores?|std|success|test|time"
@@ -32,6 +34,9 @@ METRIC_WORD = re.compile(
 METRIC_SECTION = re.compile(r"(actor|critic|env|eval|perf|rollout|test|timing\w*|train|val|validation)(-\w+)?/")
 
 
+SPREAD = re.compile(r".*[-_ .(/](std|stdev|stderr|sem|ci\d*|lower|upper|_min|_max)\)?", re.IGNORECASE)
+"""Names of what says how far the values of another column spread."""
+LIKE_A_NUMBER = re.compile(r"[-+]?[\d.,_]+(e[-+]?\d+)?%?", re.IGNORECASE)
 OTHER_NAMES = "`import` reads other names with --score, --compute, --variant and --seed"
 
 
@@ -60,6 +65,8 @@ def by_reading(table: TextTable, place: Place, *, kept: Container[str]) -> TextT
     compute = named[0]
     shared = [name for name in table.header if name in kept and name != compute]
     runs = _runs([name for name in table.header if name not in (compute, *shared)], place)
+    if words := [name for name in runs.values() if _holds_words(table, name)]:
+        raise place.error(f"{_listed(words)} without a number", f"leave out columns that are no runs; {OTHER_NAMES}")
     rows, notes = [], list[str]()
     if STEP_NAME.fullmatch(_plain(compute)):
         notes.append(f"Compute is the column {compute!r}, so a step counts the same in every run.")
@@ -68,7 +75,7 @@ def by_reading(table: TextTable, place: Place, *, kept: Container[str]) -> TextT
     for run, column in runs.items():
         before = len(rows)
         for line, row in table.rows:
-            if row[column].casefold() in (*MISSING, "nan"):
+            if _is_gap(row[column]):
                 continue
             at = Place(source=place.source, line=line)
             number_in(row[column], "score", at.inside(column))
@@ -81,16 +88,19 @@ def by_reading(table: TextTable, place: Place, *, kept: Container[str]) -> TextT
         header=["curve", "compute", "score", *shared],
         rows=rows,
         compute_name="steps" if STEP_NAME.fullmatch(_plain(compute)) else compute,
+        is_wide=True,
         notes=tuple(notes),
     )
 
 
 def _runs(columns: Sequence[str], place: Place) -> Mapping[str, str]:
     """The column of each run; FileError if the columns may be something else."""
-    if "" in columns:
+    if any(not name or name.startswith("Unnamed: ") for name in columns):
         raise place.error("a column without a name", "name it, or leave it out (in pandas with index=False)")
     series = series_of_chart(columns)
     if not series:
+        if spreads := [name for name in columns if SPREAD.fullmatch(name)]:
+            raise place.error(f"{_listed(spreads)} may be spreads of other columns", "keep the columns of pass rates")
         if metrics := [name for name in columns if _is_metric(name)]:
             raise place.error(
                 f"{_listed(metrics)} may be metrics of one run, or runs",
@@ -108,6 +118,15 @@ def _runs(columns: Sequence[str], place: Place) -> Mapping[str, str]:
     if len(several) != 1:
         raise place.error(f"{len(several)} metrics of runs: {_listed(several)}", f"keep one metric; {OTHER_NAMES}")
     return {run: series[run][name] for run, names in metrics.items() for name in names}
+
+
+def _is_gap(cell: str) -> bool:
+    return cell.casefold() in (*MISSING, "nan")
+
+
+def _holds_words(table: TextTable, column: str) -> bool:
+    cells = [row[column] for _, row in table.rows if not _is_gap(row[column])]
+    return bool(cells) and not any(map(LIKE_A_NUMBER.fullmatch, cells))
 
 
 def _plain(name: str) -> str:

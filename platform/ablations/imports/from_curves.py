@@ -31,19 +31,21 @@ class CurveFile:
         return {"scale": self.scale}
 
     def read(self) -> tuple[Sequence[FoundRun], Sequence[str]]:
-        """A run for each curve and seed; without a column `seed`, the seed in names such as `dapo-s1`, if all have one.
+        """A run for each curve and seed; without a column `seed`, the seed in names such as `dapo-s1`, if all have one
+        or the table has a column for each run.
 
         Raises FileError with line and column if the file cannot be used.
         """
-        found, notes = read_seed_curves(self.path, scale=self.scale), [*table_of_curves(self.path).notes]
+        table, found = table_of_curves(self.path), read_seed_curves(self.path, scale=self.scale)
+        notes = [*table.notes]
         named = [(run, *Naming().of(run.variant, {}, str(self.path))) for run in found if not run.curve.start]
         without = [run.variant for run, _, seed in named if seed is None]
         told = [(run, run.variant, run.seed, run.curve.start) for run in found]
-        if 0 < len(without) < len(named):
+        if 0 < len(without) < len(named) and not table.is_wide:
             notes += [f"Every curve counts as a variant, since {without[0]!r} names no seed; write a column `seed`."]
-        elif named and not without:
+        elif len(without) < len(named):
             notes += ["Seeds are those in the names of the curves, since the file has no column `seed`."]
-            told = [(run, name, seed, f"seed {seed}") for run, name, seed in named]
+            told = [(run, name, seed, "" if seed is None else f"seed {seed}") for run, name, seed in named]
         runs = [
             FoundRun(place=f"{self.path}, {run.curve.name}", variant=name, seed=seed, start=start, curve=run.curve)
             for run, name, seed, start in told

@@ -71,6 +71,17 @@ def test_a_wide_table_is_compared_fitted_and_imported_as_the_long_one(tmp_path):
 KINDS = ("wide", "long")
 
 
+def test_a_column_without_a_seed_is_the_first_run_of_its_variant(tmp_path):
+    wide_table(**{"grpo-s0": "base"}).to_csv(tmp_path / "wide.csv", index=False)
+    found = json.loads(result_of("compare", str(tmp_path / "wide.csv"), "--json").stdout)
+    assert [(run["variant"], run["seed"]) for run in found["runs"]] == [
+        ("dapo", 0),
+        ("dapo", 1),
+        ("base", 0),
+        ("grpo", 1),
+    ]
+
+
 def test_a_backtest_of_a_table_needs_no_reference(tmp_path):
     wide_table().to_csv(tmp_path / "wide.csv", index=False)
     said = json.loads(result_of("forecast", str(tmp_path / "wide.csv"), "--backtest", "--json").stdout)
@@ -111,6 +122,12 @@ def test_a_chart_of_wandb_is_read_without_the_ends_of_its_means(tmp_path):
         ("a,compute,step,b\n.1,7,3,nan\n.2,9,4,.5\n", "compute", {"a": ([7, 9], [0.1, 0.2]), "b": ([9], [0.5])}),
         ("Relative Time (Process),a - acc\n60,.1\n", "Relative Time (Process)", {"a": ([60], [0.1])}),
         ("_step,samples,1.7b,14b\n1,64,.1,-\n", "steps", {"1.7b": ([1], [0.1])}),
+        (
+            "total_tokens,one-step,clip-high\n9,.1,.2\n",
+            "total_tokens",
+            {"one-step": ([9], [0.1]), "clip-high": ([9], [0.2])},
+        ),
+        ("train/env_steps,a\n1e3,1\n", "steps", {"a": ([1000], [1])}),
         ("seed,step,a\n0,1,.1\n1,1,.2\n", "steps", {"a-s0": ([1], [0.1]), "a-s1": ([1], [0.2])}),
     ],
 )
@@ -147,6 +164,16 @@ def test_columns_that_hold_for_all_runs_are_kept_and_an_empty_run_is_named(tmp_p
         ("Step,a - acc,b\n1,.2,.3\n", "a.csv: 'b' beside 'a - acc', which names a run and a metric; call every column"),
         ("Step,a - _step,a - _step__MIN\n1,1,1\n", "a.csv: 0 metrics of runs: ; keep one metric"),
         (",step,a\n0,1,.2\n", "a.csv: a column without a name; name it, or leave it out (in pandas with index=False)"),
+        ("Unnamed: 0,step,a\n0,1,.2\n", "a.csv: a column without a name"),
+        (
+            "step,a,a_std,b,b (sem)\n1,.2,.01,.3,.01\n",
+            "a.csv: 'a_std', 'b (sem)' may be spreads of other columns; keep",
+        ),
+        ("step,dapo,dapo__MIN\n1,.2,.1\n", "a.csv: 'dapo__MIN' may be spreads of other columns"),
+        (
+            "model,step,solved\nqwen2.5,1,.2\n",
+            "a.csv: 'model' without a number; leave out columns that are no runs; `im",
+        ),
         ("a,b\n.1,.2\n", "missing columns ['curve', 'compute', 'score'], found ['a', 'b']; required columns are"),
         ("step,a,b\n1,.1,.2\n2,.3,23\n", "a.csv:3: b: found 23; a pass rate must lie in [0, 1]; divide percent by 100"),
         ("step,a\n1,.1\n,.3\n", "a.csv:3: step: found ''; must be a number"),
