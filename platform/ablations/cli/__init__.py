@@ -18,7 +18,7 @@ design.py    design, and its part of a dry run
 reproduce.py reproduce
 studies.py   reproduce --list
 contents.py  list, show, diff, delete: the contents of the home folder, and the recipes and scales
-move.py      export, import: sweeps to another home folder
+move.py      export, import: sweeps to another home folder, and their curves to anybody
 serve.py     dashboard, mlflow, sync; mcp: a server for agents
 doctor.py    doctor; diagnose.py: what it says of a run
 audit.py     audit: kept answers judged a second time

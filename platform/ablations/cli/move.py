@@ -22,10 +22,12 @@ from ablations.cli.options import (
 from ablations.cli.output import tell
 from ablations.cli.read import check_cutoff, foreign_runs, given
 from ablations.errors import AblationsError
-from ablations.fit.options import FitLoss, FitSettings
+from ablations.fit.options import FitLoss
 from ablations.home.home import Home, find_home
+from ablations.home.started_sweep import StartedSweep
 from ablations.imports.from_archive import import_sweep
 from ablations.running.archive import export_sweep
+from ablations.running.ending import refuse_while_going
 from ablations.terminal.progress_bar import progress_bar
 from ablations.text import counted
 from scalerl.credentials import command_without_secrets
@@ -38,20 +40,60 @@ ARCHIVES = (".tar.gz", ".tgz")
 
 def export(
     sweep: SweepArgument = None,
-    to: Annotated[Path | None, typer.Option(help="File to write. Default: SWEEP.tar.gz.")] = None,
+    to: Annotated[
+        Path | None,
+        typer.Option(
+            help="File to write. Default: SWEEP.tar.gz. With --curves a folder, or a file .csv or .csv.gz. Default: "
+            "SWEEP-curves."
+        ),
+    ] = None,
     checkpoints: Annotated[
         bool, typer.Option("--checkpoints", help="Include checkpoints and models, so that runs can be trained further.")
     ] = False,
+    curves: Annotated[
+        bool,
+        typer.Option("--curves", help="Write every held-out evaluation to one CSV file, with a data card, to publish."),
+    ] = False,
+    license_name: Annotated[
+        str | None,
+        typer.Option("--license", help="With --curves: licence of the data in the card, such as apache-2.0."),
+    ] = None,
     home: HomeOption = None,
 ) -> None:
-    """Write a sweep and its runs to one file, for `platform import` in another home folder."""
+    """Write a sweep and its runs to one file, for `platform import` in another home folder; or its curves, to publish.
+
+    With --curves, anybody can read the file, and `platform compare` gives the study's own answers from it.
+    """
     started = find_sweep(home, sweep)
+    if curves:
+        refuse_idle("--curves", {"--checkpoints": checkpoints})
+        export_curves(started, to or Path(f"{started.name}-curves"), license_name)
+        return
+    refuse_idle("an export without --curves", {"--license": license_name})
     path = to or Path(f"{started.name}.tar.gz")
     with progress_bar("writing bytes") as done:
         export_sweep(started, path, with_checkpoints=checkpoints, done=done)
     left_out = "" if checkpoints else ", without checkpoints"
     runs, size = counted(len(started.plan.runs), "run"), f"{path.stat().st_size / 1e6:,.1f} MB"
     tell(f"{path}: sweep '{started.name}', {runs}{left_out}, {size}")
+
+
+def export_curves(started: StartedSweep, to: Path, license_name: str | None) -> None:
+    """Write the curves of a sweep with their card, and say what was written and what the runs lack."""
+    from ablations.findings.results import read_results
+    from ablations.report.data_set import write_data_set
+
+    refuse_while_going(started)
+    with progress_bar("fitting curves") as done:
+        results = read_results(started, alone=True, done=done)
+    file, card = write_data_set(results, to, license_name=license_name or "")
+    read = [run for run in results.runs if run.curve is not None]
+    without = [run.name for run in results.runs if run.curve is None]
+    num_readings = sum(run.curve.score.size for run in read if run.curve is not None)
+    tell(f"{file}: {counted(num_readings, 'evaluation')} of {counted(len(read), 'run')}")
+    if without:
+        tell(f"Without an evaluation: {', '.join(without)}.")
+    tell(f"{card}: the data card{'' if license_name else '; it says that no licence was given (--license)'}")
 
 
 def import_(
@@ -149,9 +191,8 @@ def import_foreign(
     from ablations.imports.import_runs import import_runs
 
     command = command_without_secrets(["platform", *sys.argv[1:]])
-    settings = FitSettings(**fits) if fits else None
     names = []
-    for order in foreign.orders(name, command=command, reference=reference, settings=settings):
+    for order in foreign.orders(name, command=command, reference=reference, fits=fits):
         with progress_bar("reading logs") as done:
             came = import_runs(home, order, done=done)
         tell(f"{home.path}: sweep '{came.sweep.name}' with {counted(len(came.sweep.plan.runs), 'run')}, {came.said}")

@@ -2,7 +2,8 @@
 
     curve.py       Curve: pass rate against compute, the input of every fit
     prompt_noise.py  variance of a pass rate, from the right answers to each prompt
-    curve_file.py  the curves of a CSV file; table_file.py: tables in text files, of whatever delimiter and encoding
+    curve_file.py  the curves of a CSV file; settings_text.py: how its study fits them
+    table_file.py  tables in text files, of whatever delimiter and encoding
     wide_table.py  tables with a column for each run
     bins.py        averages neighbours if a curve has thousands of readings
     options.py     fit settings of a sweep file

@@ -1,13 +1,21 @@
-"""Reads curves from a CSV file; each belongs to one run: a variant and, if given, a seed."""
+"""Reads curves from a CSV file; each belongs to one run: a variant and, if given, a seed.
 
+A file that `platform export --curves` has written also says how noisy each score is, which runs began alike, which
+ended by themselves, the unit of compute, and how its study fits the curves, so that it gives the study's own answers.
+"""
+
+import math
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
+from typing import TypeVar
 
 import numpy as np
 
 from ablations.errors import Place
-from ablations.fit.curve import Curve
+from ablations.fit.curve import VARIANCES, Curve
+from ablations.fit.options import FitSettings
+from ablations.fit.settings_text import settings_in
 from ablations.fit.table_file import TextTable, number_in, read_table
 from ablations.fit.wide_table import OTHER_NAMES, by_reading
 from ablations.nearest_name import MAX_NAMES
@@ -16,9 +24,18 @@ REQUIRED_COLUMNS = ("curve", "compute", "score")
 COUNT_COLUMNS = ("prompts", "samples", "samples_per_prompt", "step")
 SEED_COLUMN = "seed"
 SCALE_COLUMN = "scale"
-COLUMNS = {*REQUIRED_COLUMNS, SEED_COLUMN, SCALE_COLUMN, *COUNT_COLUMNS}
+START_COLUMN, STATE_COLUMN = "run_start", "run_state"
+"""Columns with the same value in every row of a run."""
+UNIT_COLUMN, REFERENCE_COLUMN, FIT_COLUMN = "compute_unit", "reference_variant", "fit_settings"
+"""Columns with the same value in every row of a file."""
+OF_A_STUDY = (*VARIANCES, START_COLUMN, STATE_COLUMN, UNIT_COLUMN, REFERENCE_COLUMN, FIT_COLUMN)
+"""Columns that only `platform` itself writes."""
+COLUMNS = {*REQUIRED_COLUMNS, SEED_COLUMN, SCALE_COLUMN, *COUNT_COLUMNS, *OF_A_STUDY}
+STOPPED = "stopped"
+"""State of a run that ended by itself or by a rule, so that its curve ends where it ends."""
 SEED_TEXT = re.compile(r"(?:s(?:eed)?[-_= ]?)?(\d{1,18})(?:\.0*)?", re.IGNORECASE)
 CONTROL_CHARACTER = re.compile(r"[\x00-\x1f\x7f-\x9f]")
+_Key = TypeVar("_Key", str, tuple[str, int])
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -28,6 +45,20 @@ class SeedCurve:
     variant: str
     seed: int
     curve: Curve
+    has_seed: bool = False
+    """True if the file has a column of seeds."""
+    is_stopped: bool = False
+    """True if the file says that the run ended by itself or by a rule."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Declared:
+    """What a file says of all of its curves: `Declared(compute_unit="modelled GPU-hours", settings=FitSettings())`."""
+
+    compute_unit: str = "compute"
+    reference: str = ""
+    """The variant with which the others are compared."""
+    settings: FitSettings = field(default_factory=FitSettings)
 
 
 def read_curves(path: Path | str) -> list[Curve]:
@@ -67,12 +98,17 @@ def read_seed_curves(path: Path | str, *, scale: str | None = None) -> list[Seed
             f"run `platform ladder {path}`, or keep the rows of one scale",
         )
     columns = ["compute", "score", *(column for column in COUNT_COLUMNS if column in header)]
+    variances = [column for column in VARIANCES if column in header and "samples" in header]
     readings: dict[tuple[str, int], dict[float, dict[str, float]]] = {}
+    of_runs: dict[str, dict[tuple[str, int], str]] = {START_COLUMN: {}, STATE_COLUMN: {}}
     for line, row in rows:
         place = Place(source=str(path), line=line)
         name = _name(row["curve"], place.inside("curve"))
         seed = _seed(row[SEED_COLUMN], place.inside(SEED_COLUMN)) if SEED_COLUMN in header else 0
         reading = {column: number_in(row[column], column, place.inside(column)) for column in columns}
+        reading |= {one: number_in(row[one], one, place.inside(one)) if row[one] else math.nan for one in variances}
+        for column, known in of_runs.items():
+            _same(known, (name, seed), row.get(column, ""), place.inside(column))
         _count_samples(reading, place)
         compute = reading["compute"]
         if compute in readings.setdefault((name, seed), {}):
@@ -85,10 +121,41 @@ def read_seed_curves(path: Path | str, *, scale: str | None = None) -> list[Seed
     found = []
     for (name, seed), of_run in readings.items():
         called, start = (f"{name}-s{seed}", f"seed {seed}") if SEED_COLUMN in header else (name, "")
+        start = of_runs[START_COLUMN][name, seed] if START_COLUMN in header else start
         rows = [of_run[compute] for compute in sorted(of_run)]
         numbers = {column: np.array([row[column] for row in rows]) for column in rows[0]}
-        found.append(SeedCurve(variant=name, seed=seed, curve=Curve(name=called, start=start, **numbers)))
+        found.append(
+            SeedCurve(
+                variant=name,
+                seed=seed,
+                curve=Curve(name=called, start=start, **numbers),
+                has_seed=SEED_COLUMN in header,
+                is_stopped=of_runs[STATE_COLUMN][name, seed] == STOPPED,
+            )
+        )
     return found
+
+
+def read_declared(path: Path | str, *, scale: str | None = None) -> Declared:
+    """What the file says of all of its curves, or of those of one scale; raises FileError if rows contradict."""
+    table, known = table_of_curves(path), dict[str, str]()
+    for line, row in table.rows:
+        if scale is None or row.get(SCALE_COLUMN) == scale:
+            for column in (UNIT_COLUMN, REFERENCE_COLUMN, FIT_COLUMN):
+                place = Place(source=str(path), line=line).inside(column)
+                _same(known, column, row.get(column, ""), place)
+    place = Place(source=str(path)).inside(FIT_COLUMN)
+    return Declared(
+        compute_unit=known.get(UNIT_COLUMN) or table.compute_name,
+        reference=known.get(REFERENCE_COLUMN, ""),
+        settings=settings_in(known.get(FIT_COLUMN, ""), place),
+    )
+
+
+def _same(known: dict[_Key, str], key: _Key, text: str, place: Place) -> None:
+    """Remember the text of a column, which other rows must repeat; raises FileError if they do not."""
+    if (before := known.setdefault(key, text)) != text:
+        raise place.error(f"found {text!r} below {before!r}", "rows that belong together say the same here")
 
 
 def table_of_curves(path: Path | str) -> TextTable:

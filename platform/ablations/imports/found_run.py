@@ -32,6 +32,8 @@ class FoundRun:
     """Rows of evaluations that are in the form of the run log already; else they are made from the curve."""
     warnings: tuple[str, ...] = ()
     reason: str = ""
+    is_stopped: bool = False
+    """True if it ended by itself or by a rule, as far as the source says."""
 
     @property
     def rows(self) -> list[dict[str, Any]]:
@@ -87,6 +89,7 @@ class RunRecord:
     num_readings: int = 0
     """Readings after compute 0."""
     pass_rate: float | None = None
+    is_stopped: bool = False
 
     @classmethod
     def of(cls, run_id: str, run: FoundRun) -> "RunRecord":
@@ -106,6 +109,7 @@ class RunRecord:
             start=run.start,
             has_rows=bool(run.curve is not None or run.training),
             reason=run.reason,
+            is_stopped=run.is_stopped,
             warnings=run.warnings,
             steps=steps,
             **of_curve,

@@ -38,7 +38,7 @@ class CurveFile:
         """
         table, found = table_of_curves(self.path), read_seed_curves(self.path, scale=self.scale)
         notes = [*table.notes]
-        named = [(run, *Naming().of(run.variant, {}, str(self.path))) for run in found if not run.curve.start]
+        named = [(run, *Naming().of(run.variant, {}, str(self.path))) for run in found if not run.has_seed]
         without = [run.variant for run, _, seed in named if seed is None]
         told = [(run, run.variant, run.seed, run.curve.start) for run in found]
         if 0 < len(without) < len(named) and not table.is_wide:
@@ -47,7 +47,14 @@ class CurveFile:
             notes += ["Seeds are those in the names of the curves, since the file has no column `seed`."]
             told = [(run, name, seed, "" if seed is None else f"seed {seed}") for run, name, seed in named]
         runs = [
-            FoundRun(place=f"{self.path}, {run.curve.name}", variant=name, seed=seed, start=start, curve=run.curve)
+            FoundRun(
+                place=f"{self.path}, {run.curve.name}",
+                variant=name,
+                seed=seed,
+                start=start,
+                curve=run.curve,
+                is_stopped=run.is_stopped,
+            )
             for run, name, seed, start in told
         ]
         return runs, notes

@@ -12,7 +12,7 @@ import math
 import shutil
 from collections.abc import Iterator, Sequence, Set
 from contextlib import contextmanager
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -26,6 +26,7 @@ from ablations.answers.footing import MOST_APART, footing_of
 from ablations.errors import AblationsError
 from ablations.files.checked_json import checked
 from ablations.fit import curve_file, table_file, wide_table
+from ablations.fit.curve_file import Declared
 from ablations.fit.options import MIN_READINGS, FitSettings
 from ablations.home.home import Home, check_sweep_name
 from ablations.home.labels import FIRST_REFERENCE
@@ -61,9 +62,11 @@ class ImportOrder:
     command: str
     """The command that imports it again."""
     reference: str | None = None
-    """By default that of an earlier import, or the first variant."""
+    """By default that of an earlier import, else `declared`, else the first variant."""
     settings: FitSettings | None = None
-    """Settings of fits; by default those of an earlier import."""
+    """Settings of fits; by default those of an earlier import, else `declared`."""
+    declared: Declared = field(default_factory=Declared)
+    """Reference and settings of fits that the sources name themselves."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -235,7 +238,7 @@ def _write_source(folder: RunFolder, run: RunRecord, record: SourceRecord) -> No
     """Write status and source of an imported run."""
     folder.path.mkdir(parents=True, exist_ok=True)
     status = RunStatus(
-        state="done",
+        state="stopped" if run.is_stopped else "done",
         step=int(run.steps[1]) if run.steps else 0,
         compute_gpu_hours=run.last_compute or 0.0,
         budget_gpu_hours=run.last_compute or 0.0,
@@ -268,8 +271,9 @@ def _planned(
     called = shown_names(run.variant for run in runs)
     names = [*called.values()]
     first = FIRST_REFERENCE.format(names[0])
-    is_chosen = order.reference is not None or (before is not None and first not in before.notes)
-    reference = meant(order.reference or (before.reference if before else names[0]), names)
+    declared = order.declared.reference
+    is_chosen = bool(order.reference or declared) or (before is not None and first not in before.notes)
+    reference = meant(order.reference or (before.reference if before else declared or names[0]), names)
     if reference not in names:
         raise AblationsError(
             f"{order.name}: --reference: no variant {reference!r}; {did_you_mean(reference, names, 'variants')}"
@@ -296,7 +300,7 @@ def _planned(
         compute_name=order.compute_name,
         compute_unit_gpu_hours=1.0,
         budget_gpu_hours=1.0 if footing is None else footing.compute,
-        **_window(order.settings or FitSettings(), before if order.settings is None else None),
+        **_window(order.settings or order.declared.settings, before if order.settings is None else None),
         imported=True,
         notes=notes,
         variants=tuple(

@@ -13,8 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from ablations.errors import AblationsError
-from ablations.fit.curve_file import read_scales, table_of_curves
-from ablations.fit.options import FitSettings
+from ablations.fit.curve_file import Declared, read_declared, read_scales
 from ablations.fit.table_file import is_curve_file
 from ablations.home.home import Home
 from ablations.home.started_sweep import StartedSweep
@@ -30,8 +29,8 @@ from ablations.terminal.progress_bar import Done
 
 MOST_PASSING = 32
 """Limit on the homes that are kept for comparisons without an import, the last used ones."""
-OF_CURVES = "compute"
-"""Unit of the compute in a table of curves and in the logs of scripts."""
+OF_LOGS = ("logs", "an MLflow experiment")
+"""Kinds of runs whose unit of compute the options tell."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -107,30 +106,42 @@ class Foreign:
         *,
         command: str = "",
         reference: str | None = None,
-        settings: FitSettings | None = None,
+        fits: Mapping[str, Any] | None = None,
     ) -> list[ImportOrder]:
-        """One order, or one for each scale of a table: `curves@1e8`, `curves@1e9`."""
-        own, found = name or self.own_name, self.sources()
-        unit = self.meaning.compute_name if self.kind in ("logs", "an MLflow experiment") else OF_CURVES
-        unit = table_of_curves(self.names[0]).compute_name if self.kind == "a CSV file" else unit
-        return [
-            ImportOrder(
-                name=f"{own}@{scale}" if scale else own,
-                sources=sources,
-                compute_name=unit,
-                command=command,
-                reference=reference,
-                settings=settings,
+        """One order, or one for each scale of a table: `curves@1e8`, `curves@1e9`. `fits` are given fields of
+        `FitSettings`; a table may declare the others."""
+        own = name or self.own_name
+        orders = []
+        for scale, sources in self.sources().items():
+            declared = self._declared(scale)
+            orders.append(
+                ImportOrder(
+                    name=f"{own}@{scale}" if scale else own,
+                    sources=sources,
+                    compute_name=declared.compute_unit,
+                    command=command,
+                    reference=reference,
+                    settings=replace(declared.settings, **fits) if fits else None,
+                    declared=declared,
+                )
             )
-            for scale, sources in found.items()
-        ]
+        return orders
+
+    def _declared(self, scale: str) -> Declared:
+        """The unit of compute, and the settings of fits if the source names them."""
+        if self.kind == "a CSV file":
+            return read_declared(self.names[0], scale=scale or None)
+        return Declared(compute_unit=self.meaning.compute_name) if self.kind in OF_LOGS else Declared()
 
     def opened(self, home: Home, *, reference: str | None = None, done: Done | None = None) -> list[StartedSweep]:
         """The sweeps of these runs in a scratch home: one inside `home` for logs, which take long to read, and one that
         ends with this process for everything else."""
         passing = _kept_home(home, self) if self.kind == "logs" else None
         passing = passing or _short_home()
-        orders = self.orders(reference=reference, settings=FitSettings())
+        orders = self.orders(reference=reference)
+        orders = [
+            replace(order, settings=order.declared.settings) for order in orders
+        ]  # whatever the scratch home had before
         return [import_runs(passing, order, done=done).sweep for order in orders]
 
     def opened_one(self, home: Home, *, reference: str | None = None, done: Done | None = None) -> StartedSweep:

@@ -1,5 +1,6 @@
 """Logs and curves as rows of the run log: of a program of a command study, and of what is imported."""
 
+import math
 import re
 from pathlib import Path
 from typing import Any
@@ -7,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from ablations.errors import AblationsError
-from ablations.fit.curve import Curve
+from ablations.fit.curve import VARIANCES, Curve
 from ablations.log import eval_row
 from ablations.logs.meaning import LogMeaning, curve_of_log
 from ablations.logs.sources import find_log
@@ -38,9 +39,16 @@ def rows_of_curve(curve: Curve) -> list[dict[str, Any]]:
     steps = [*range(first, first + curve.compute.size)] if curve.step is None else curve.step.tolist()
     counts = {"num_samples": curve.samples, "num_prompts": curve.prompts}
     known = {name: _plain(values) for name, values in counts.items() if values is not None}
+    noise = {name: values.tolist() for name in VARIANCES if (values := getattr(curve, name)) is not None}
     numbers = zip(steps, curve.compute.tolist(), curve.score.tolist(), strict=True)
     return [
-        eval_row(int(step), compute, score, {name: values[place] for name, values in known.items()})
+        eval_row(
+            int(step),
+            compute,
+            score,
+            {name: values[place] for name, values in known.items()}
+            | {name: values[place] for name, values in noise.items() if not math.isnan(values[place])},
+        )
         for place, (step, compute, score) in enumerate(numbers)
     ]
 

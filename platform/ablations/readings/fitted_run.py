@@ -74,7 +74,8 @@ class FittedRun(FittedCurve):
     warnings: tuple[str, ...] = ()
     """The last warnings of the trainer about its health and its files."""
     state: State | None = None
-    """State of the run according to its own files; None for an imported run and for one that has not started."""
+    """State of the run according to its own files; None for one that has not started, and for an imported run of
+    which no more is known than its curve."""
     message: str = ""
     """The last message of its trainer."""
     hours: Hours | None = None
@@ -108,12 +109,17 @@ def fitted_run(folder: RunFolder, variant: str, run: PlannedRun, reading: RunRea
         cost_gpu_hours=reading.cost_gpu_hours,
         code_versions=status.code_versions,
         warnings=(*status.warnings, *reading.oddities),
-        state=state_of(folder, status) if status.has_started and not is_foreign else None,
+        state=state_of(folder, status) if status.has_started and not is_foreign else _end_elsewhere(status),
         message="" if is_foreign else status.message,
         hours=reading.hours,
         counts=reading.counts,
         unkept=reading.unkept,
     )
+
+
+def _end_elsewhere(status: RunStatus) -> State | None:
+    """The state of an imported run, whose source may say that it ended by itself or by a rule."""
+    return State.STOPPED if status.state == "stopped" else None
 
 
 def _why_empty(status: RunStatus, is_foreign: bool) -> str:

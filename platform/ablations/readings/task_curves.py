@@ -18,7 +18,7 @@ from typing import Any
 import numpy as np
 
 from ablations.errors import AblationsError
-from ablations.fit.curve import Curve
+from ablations.fit.curve import VARIANCES, Curve
 from ablations.fit.prompt_noise import answer_variance, prompt_variance
 from ablations.home.started_sweep import StartedSweep
 from ablations.nearest_name import did_you_mean
@@ -141,8 +141,9 @@ def _joint_variances(parts: Sequence[Mapping[str, Any]]) -> tuple[float, float]:
 def _variances(row: Mapping[str, Any]) -> tuple[float, float] | AblationsError:
     """Variances of the pass rate of a row due to answers and to prompts, NaN if unknown, or what is wrong with its
     counts."""
-    if "prompt_counts" not in row:
-        return math.nan, math.nan
+    if "prompt_counts" not in row:  # an imported curve may have the variances themselves
+        answers, prompts = (row.get(name, math.nan) for name in VARIANCES)
+        return answers, prompts
     try:
         counts = PromptCounts.from_text(row["prompt_counts"])
     except ValueError as error:

@@ -6,6 +6,7 @@ comparison_tables  its tables; variant_row: one variant in cells; marks: the * a
 comparison_words   its sentences; headline: the verdict; methods: how it was trained, fitted and compared
 grid               the cells and main effects of a grid, and pairs of changes
 ladder             a study at several scales
+data_card          the card of published curves
 claim_card         claims of a paper beside what was found
 paper_comparison   the comparison by the paper's method
 forecast           every variant at more compute, and the backtest of such forecasts

@@ -1,6 +1,6 @@
 """The report as CSV files for other programs: numbers in full, not rounded.
 
-curves.csv        every reading of every run, its fitted pass rate, and a flag for fitted readings
+curves.csv        every reading of every run, its fitted pass rate, and all that `compare` needs for the same answers
 fits.csv          the fit of every run, or the reason why it has none
 comparison.csv    every variant against the reference, with its changes
 main_effects.csv  of a grid: every value of an axis against the reference's own, or the first
@@ -15,17 +15,23 @@ Other programs include spreadsheets: a name that is a formula there gets an apos
 import csv
 import io
 import json
+import math
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
+import numpy as np
+
 from ablations.findings.results import Results
-from ablations.fit.curve import COUNTS
+from ablations.fit.curve import COUNTS, VARIANCES
+from ablations.fit.settings_text import settings_text
 from ablations.readings.fitted_run import FittedRun
 from ablations.report.figures.axes import is_fitted
 from ablations.terminal.visible import made_visible
 
 FORMULA = ("=", "+", "-", "@", "＝", "＋", "－", "＠", "|")
 """First characters of a text that a spreadsheet computes or sends to another program."""
+COMPUTE = "compute_gpu_hours"
+"""The counter that a curve has as its compute."""
 
 
 def csv_files(results: Results) -> dict[str, bytes]:
@@ -44,23 +50,47 @@ def csv_files(results: Results) -> dict[str, bytes]:
 
 
 def _readings(run: FittedRun, results: Results) -> Iterator[dict[str, Any]]:
-    curve = run.curve
+    curve, plan = run.curve, results.plan
     if curve is None:
         return
-    counts = {name: count for name in COUNTS if (count := getattr(curve, name)) is not None}
-    fitted_score = run.fit.predict(curve.compute) if run.fit else None
+    counts = {name: values for name in COUNTS if (values := getattr(curve, name)) is not None}
+    noise = {name: values for name in VARIANCES if (values := getattr(curve, name)) is not None}
+    variances = {name: values for name, values in noise.items() if not np.isnan(values).all()}
+    fitted_score, counters = run.fit.predict(curve.compute) if run.fit else None, _counters(run)
     for place, inside in enumerate(is_fitted(run.fit, curve.compute)):
+        compute = float(curve.compute[place])
         yield {
             "curve": run.variant,
             "seed": run.seed,
-            "compute": float(curve.compute[place]),
+            "compute": compute,
             "score": float(curve.score[place]),
             **{name: int(count[place]) for name, count in counts.items()},
             "fitted_score": None if fitted_score is None else float(fitted_score[place]),
             "is_fitted": str(bool(inside)).lower(),
-            "compute_unit": results.plan.compute_name,
+            "compute_unit": plan.compute_name,
             "run": run.id,
+            "run_start": curve.start,
+            **{name: _known(values[place]) for name, values in variances.items()},
+            **counters.get(compute, {}),
+            **({"run_state": str(run.state)} if run.state else {}),
+            "reference_variant": plan.reference,
+            **({"scale": plan.scale} if plan.scale else {}),
+            **({"fit_settings": text} if (text := settings_text(plan.fit_settings)) else {}),
         }
+
+
+def _known(value: float) -> float | None:
+    return None if math.isnan(value) else float(value)
+
+
+def _counters(run: FittedRun) -> dict[float, dict[str, float]]:
+    """Counters of the evaluations that a curve does not have itself, by compute."""
+    others = {name: values.tolist() for name, values in run.counts.items() if name not in (COMPUTE, *COUNTS)}
+    every = zip(*others.values(), strict=True) if others else ()
+    return {
+        compute: dict(zip(others, values, strict=True))
+        for compute, values in zip(run.counts.get(COMPUTE, np.array([])).tolist(), every, strict=bool(others))
+    }
 
 
 def _fit_row(run: FittedRun) -> dict[str, Any]:
