@@ -6,11 +6,16 @@ import json
 from statistics import fmean
 
 import pytest
+import yaml
 from places import REPOSITORY
 
+from ablations.files.lookup import files_of
+from ablations.fit.curve_file import Declared, read_declared, read_seed_curves
+from ablations.fit.options import FitSettings
 from ablations.report.documents.claim_card import claim_text
 from ablations.report.writers.markdown import markdown_text
 from ablations.study.claims import Claim
+from ablations.study.expand import expand
 
 RESULTS = REPOSITORY / "docs/results"
 CARDS = [
@@ -63,3 +68,33 @@ def test_differences_in_level_are_those_of_the_raw_curves(page, card):
         if one["of"] == "level":
             difference = found[one["variant"]] - found[one["against"] or reference]
             assert one["found"]["estimate"] == pytest.approx(difference, abs=0.01)
+
+
+CARD = RESULTS / "ceilings/fig2.md"
+
+
+def test_the_card_of_a_published_study_has_the_recipe_and_the_runs_of_its_file():
+    """The id of a run is the hash of its recipe and seed, so the study of today is that of the file."""
+    text = CARD.read_text()
+    head = yaml.safe_load(text.split("---\n")[1])
+    file = CARD.parent / head["configs"][0]["data_files"]
+    rows = list(csv.DictReader(gzip.decompress(file.read_bytes()).decode().splitlines()))
+    study = expand(files_of("study")["fig2"])
+    assert {(one["curve"], int(one["seed"]), one["run"]) for one in rows} == {
+        (run.variant, run.seed, run.id) for run in study.runs
+    }
+    assert f"{len(rows):,} held-out evaluations of {len(study.runs)} runs: 5 variants, seeds 0, 1, 2" in text
+    reference = study.reference.recipe.model_dump(mode="json")
+    assert yaml.safe_load(text.partition("```yaml\n")[2].partition("```")[0]) == reference
+    assert head["license"] == "apache-2.0"
+    assert "Apache License" in (REPOSITORY / "LICENSE").read_text()
+
+
+def test_a_published_study_is_compared_without_options():
+    declared = read_declared(CARD.with_name("fig2.csv.gz"))
+    assert declared == Declared(
+        compute_unit="modelled GPU-hours", reference="scalerl", settings=FitSettings(fit_to=1600.0)
+    )
+    assert len(read_seed_curves(CARD.with_name("fig2.csv.gz"))) == 15
+    (card,) = (card for page, card in CARDS if (page, card["study"]) == ("ceilings", "fig2"))
+    assert all(code in CARD.read_text() for code in card["code_versions"])

@@ -13,13 +13,13 @@ from ablations.errors import Place
 from ablations.fit.options import FitOptions, FitSettings
 from scalerl.plain_json import parsed_json
 
-DEFAULT = {key: value for key, value in asdict(FitSettings()).items() if key != "task"}
+DEFAULT_SETTINGS = {key: value for key, value in asdict(FitSettings()).items() if key != "task"}
 """Settings that a cell may hold: a file has the curves of one task."""
 
 
 def settings_text(settings: FitSettings) -> str:
     """The settings that differ from the default as a JSON object; empty if none does."""
-    given = {key: value for key, value in asdict(settings).items() if value != DEFAULT.get(key, value)}
+    given = {key: value for key, value in asdict(settings).items() if value != DEFAULT_SETTINGS.get(key, value)}
     return json.dumps(given) if given else ""
 
 
@@ -31,7 +31,7 @@ def settings_in(text: str, place: Place) -> FitSettings:
         given = parsed_json(text)
         if not isinstance(given, dict):
             raise ValueError("no object")
-        if unknown := [key for key in given if key not in DEFAULT]:
+        if unknown := [key for key in given if key not in DEFAULT_SETTINGS]:
             raise ValueError(f"unknown keys {unknown}")
         found = _SETTINGS.validate_json(text, strict=True)
         FitOptions(ceiling=found.ceiling)
@@ -41,7 +41,8 @@ def settings_in(text: str, place: Place) -> FitSettings:
         first = error.errors()[0] if isinstance(error, ValidationError) else None
         why = error if first is None else f"{'.'.join(map(str, first['loc']))}: {first['msg']}"
         raise place.error(
-            f"found {text!r} ({why})", f'write a JSON object with any of {", ".join(DEFAULT)}: {{"fit_to": 1600.0}}'
+            f"found {text!r} ({why})",
+            f'write a JSON object with any of {", ".join(DEFAULT_SETTINGS)}: {{"fit_to": 1600.0}}',
         ) from None
     return found
 

@@ -27,7 +27,7 @@ from scalerl.run.run_folder import write_atomically
 
 CURVES, CARD = "curves.csv", "README.md"
 TAGS = ("reinforcement-learning", "language-models", "scaling-laws", "learning-curves", "ablation-study")
-SIZES = {1_000: "n<1K", 10_000: "1K<n<10K", 100_000: "10K<n<100K", 1_000_000: "100K<n<1M"}
+SIZE_CATEGORIES = {1_000: "n<1K", 10_000: "1K<n<10K", 100_000: "10K<n<100K", 1_000_000: "100K<n<1M"}
 """Categories of Hugging Face by the number of rows below which they end."""
 
 
@@ -70,7 +70,7 @@ def card_text(results: Results, curves: bytes, *, file: str, license_name: str =
         **({"license": license_name} if license_name else {}),
         "pretty_name": title_of(results),
         "tags": [*TAGS],
-        "size_categories": [next((name for most, name in SIZES.items() if num_rows < most), "n>1M")],
+        "size_categories": [next((name for most, name in SIZE_CATEGORIES.items() if num_rows < most), "n>1M")],
         "configs": [{"config_name": "default", "data_files": file}],
     }
     blocks = data_card(results, columns=columns, file=file, license_name=license_name, notes=notes)

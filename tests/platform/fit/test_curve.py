@@ -5,7 +5,8 @@ import pytest
 
 from ablations.errors import AblationsError, FileError
 from ablations.fit.curve import Curve
-from ablations.fit.curve_file import read_curves, read_seed_curves
+from ablations.fit.curve_file import Declared, read_curves, read_declared, read_seed_curves
+from ablations.fit.options import FitSettings
 from ablations.text import compute_text
 
 
@@ -90,6 +91,61 @@ def test_seeds_of_one_variant_are_curves_of_their_own(tmp_path):
 def test_a_bad_file_is_refused_with_the_place_the_finding_and_the_remedy(tmp_path, text, message):
     with pytest.raises(FileError) as caught:
         read_curves(written(tmp_path, text))
+    assert message in str(caught.value)
+
+
+def test_a_file_of_a_study_says_how_noisy_a_score_is_and_which_runs_began_alike_or_stopped(tmp_path):
+    head = "curve,seed,compute,score,samples,answer_variance,prompt_variance,run_start,run_state"
+    rows = ("a,0,0,.2,80,1e-4,,one,done", "a,0,1,.3,80,,2e-4,one,done", "b,0,0,.4,80,3e-4,,,stopped")
+    a, b = read_seed_curves(written(tmp_path, "\n".join([head, *rows])))
+    assert (a.curve.start, a.is_stopped, b.curve.start, b.is_stopped) == ("one", False, "", True)
+    np.testing.assert_array_equal(a.curve.answer_variance, [1e-4, np.nan])
+    np.testing.assert_array_equal(a.curve.prompt_variance, [np.nan, 2e-4])
+    # Unknown, it is that of 80 answers, .3 * .7 / 80.
+    assert a.curve.sampling_variance.tolist() == pytest.approx([1e-4, 0.002625])
+
+
+def test_a_file_of_a_study_names_unit_reference_and_settings(tmp_path):
+    head = "curve,compute,score,compute_unit,reference_variant,fit_settings"
+    rows = [f'{name},1,.2,GPU-hours,b,"{{""fit_from"": ""auto"", ""ceiling"": 0.9}}"' for name in "ab"]
+    assert read_declared(written(tmp_path, "\n".join([head, *rows]))) == Declared(
+        compute_unit="GPU-hours", reference="b", settings=FitSettings(fit_from="auto", ceiling=0.9)
+    )
+    assert read_declared(written(tmp_path, "curve,compute,score\na,1,.2\n")) == Declared()
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        (
+            "compute_unit\na,0,1,.2,hours\na,0,2,.3,tokens\n",
+            ":3: compute_unit: found 'tokens' below 'hours'; rows that",
+        ),
+        ("reference_variant\na,0,1,.2,a\nb,0,2,.3,b\n", ":3: reference_variant: found 'b' below 'a'; rows that belong"),
+        ("run_start\na,0,1,.2,x\na,0,2,.3,y\n", ":3: run_start: found 'y' below 'x'; rows that belong together say"),
+        ("run_state\na,0,1,.2,done\na,0,2,.3,failed\n", ":3: run_state: found 'failed' below 'done'; rows that"),
+        (
+            "fit_settings\na,0,1,.2,all\n",
+            "fit_settings: found 'all' (Expecting value: line 1 column 1 (char 0)); write",
+        ),
+        ("fit_settings\na,0,1,.2,7\n", "fit_settings: found '7' (no object); write a JSON object with any of fit_from"),
+        (
+            'fit_settings\na,0,1,.2,"{""to"": 7}"\n',
+            "(unknown keys ['to']); write a JSON object with any of fit_from, fit_to",
+        ),
+        ('fit_settings\na,0,1,.2,"{""loss"": ""cubes""}"\n', "(loss: Input should be 'squares' or 'huber')"),
+        ('fit_settings\na,0,1,.2,"{""ceiling"": 2}"\n', "(ceiling: Input should be less than or equal to 1)"),
+        (
+            'fit_settings\na,0,1,.2,"{""fit_from"": 9, ""fit_to"": 9}"\n',
+            "(fit_from must not be negative, and must lie below",
+        ),
+        ("samples,answer_variance\na,0,1,.2,80,-1\n", ":2: answer_variance: found -1; must not be negative"),
+    ],
+)
+def test_a_file_of_a_study_that_contradicts_itself_is_refused(tmp_path, text, message):
+    path = written(tmp_path, f"curve,seed,compute,score,{text}")
+    with pytest.raises(FileError) as caught:
+        assert read_seed_curves(path) and read_declared(path)
     assert message in str(caught.value)
 
 

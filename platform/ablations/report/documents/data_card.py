@@ -19,7 +19,7 @@ from ablations.report.documents.methods import methods
 from ablations.text import at_scale, compute_text, counted
 from scalerl.run.status import RunStatus
 
-COLUMNS = {
+COLUMN_MEANINGS = {
     "curve": "variant of the recipe",
     "seed": "seed of the run",
     "compute": "compute of the run when it was measured, in {unit}; 0 is before RL",
@@ -102,7 +102,7 @@ def title_of(results: Results) -> str:
 
 
 def _columns(columns: Sequence[str], unit: str) -> Table:
-    rows = [{"column": f"`{name}`", "meaning": COLUMNS[name].format(unit=unit)} for name in columns]
+    rows = [{"column": f"`{name}`", "meaning": COLUMN_MEANINGS[name].format(unit=unit)} for name in columns]
     return table_of_rows(rows, name="columns", kinds={"meaning": "prose"})
 
 

@@ -30,7 +30,7 @@ from ablations.terminal.visible import made_visible
 
 FORMULA = ("=", "+", "-", "@", "＝", "＋", "－", "＠", "|")
 """First characters of a text that a spreadsheet computes or sends to another program."""
-COMPUTE = "compute_gpu_hours"
+COMPUTE_COUNTER = "compute_gpu_hours"
 """The counter that a curve has as its compute."""
 
 
@@ -85,11 +85,11 @@ def _known(value: float) -> float | None:
 
 def _counters(run: FittedRun) -> dict[float, dict[str, float]]:
     """Counters of the evaluations that a curve does not have itself, by compute."""
-    others = {name: values.tolist() for name, values in run.counts.items() if name not in (COMPUTE, *COUNTS)}
+    others = {name: values.tolist() for name, values in run.counts.items() if name not in (COMPUTE_COUNTER, *COUNTS)}
     every = zip(*others.values(), strict=True) if others else ()
     return {
         compute: dict(zip(others, values, strict=True))
-        for compute, values in zip(run.counts.get(COMPUTE, np.array([])).tolist(), every, strict=bool(others))
+        for compute, values in zip(run.counts.get(COMPUTE_COUNTER, np.array([])).tolist(), every, strict=bool(others))
     }
 
 
