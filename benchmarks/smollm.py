@@ -29,7 +29,7 @@ def main() -> None:
         with TemporaryDirectory() as folder:
             table = Foreign(names=(str(DOCS / f"results/{sweep}.csv"),))
             found = table.opened_one(Home(Path(folder)), reference="scalerl")
-            plan = replace(found.plan, compute_name="modelled GPU-hours", fit_to_gpu_hours=budget)
+            plan = replace(found.plan, fit_to_gpu_hours=budget)
             results = read_results(replace(found, plan=plan))
             (DOCS / f"figures/{sweep}.svg").write_bytes(ablations.curves_picture(results, "svg", width_in=6.8))
 

@@ -6,6 +6,7 @@ import io
 import json
 from dataclasses import replace
 
+import datasets
 import numpy as np
 import pytest
 import yaml
@@ -177,6 +178,16 @@ def test_the_head_of_a_card_is_that_of_a_data_set_on_hugging_face(tmp_path):
         "configs": [{"config_name": "default", "data_files": "curves.csv"}],
     }
     assert "cc-by-4.0." in card
+
+
+def test_hugging_faces_own_reader_opens_the_folder_by_its_card(tmp_path):
+    results = read_results(plain(tmp_path / "here"), alone=True)
+    file, _ = write_data_set(results, tmp_path / "out")
+    (tmp_path / "out" / "other.csv").write_text("a\n1\n")  # the card does not name it
+    found = datasets.load_dataset(str(tmp_path / "out"), split="train", cache_dir=str(tmp_path / "cache"))
+    rows = list(csv.DictReader(io.StringIO(file.read_text())))
+    assert found.column_names == [*rows[0]]
+    assert found["score"][:] == [float(row["score"]) for row in rows]
 
 
 def test_no_licence_is_invented(tmp_path):
