@@ -145,6 +145,7 @@ NOT_COMPARED: dict[str, str] = {
     "y_i = a + b x_i": "a formula",
     "the command     <- lines of JSON ->": "a picture of processes",
     "2d0e66ae0f22, 248 steps": "of a run with a planted cause, which benchmarks/doctor_planted.py trains",
+    "model:\n  type: llama\n": "the recipe of a published study; tests/docs/test_paper_results.py compares it",
     "import ablations": "a part of a script; tests/platform/test_log.py runs one",
 }
 """How a block begins that is neither command, file, nor what a command of its page printed; and what it is."""
