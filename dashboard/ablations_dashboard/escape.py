@@ -13,13 +13,14 @@ def in_markdown(text: str) -> str:
 
 
 def with_code(text: str) -> str:
-    r"""`text` as by `in_markdown`, but with what it has between backticks as code: "Run `a*b`." keeps `a*b`."""
+    r"""`text` escaped as by `in_markdown`, except that text between backticks is shown as code: "Run `a*b`." keeps
+    `a*b`."""
     parts = re.split(r"`([^`\n]+)`", text)
     return "".join(in_code(part) if place % 2 else in_markdown(part) for place, part in enumerate(parts))
 
 
 def in_code(text: str) -> str:
-    """`text` between backticks, whatever characters it has."""
+    """`text` as inline code, whatever characters it contains."""
     fence = "`" * (1 + max((len(run) for run in re.findall("`+", text)), default=0))
     pad = " " if text.startswith("`") or text.endswith("`") else ""
     return f"{fence}{pad}{made_visible(text)}{pad}{fence}"

@@ -26,7 +26,7 @@ def browser(tmp_path_factory):
 def test_a_page_without_the_token_shows_no_name_and_no_page(browser, path, token):
     with browser.window() as page:
         page.open(path, token=token, sweep="loo")
-        page.page.get_by_text("This page opens with the URL").wait_for()
+        page.page.get_by_text("To open this page, use the URL").wait_for()
         shown = page.page.content()
         assert "loo-loss" not in shown
         assert "scalerl" not in shown

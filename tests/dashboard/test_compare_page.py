@@ -124,7 +124,7 @@ def test_the_table_has_the_highest_level_on_top_and_marks_what_it_shows(monkeypa
     compared = load_results(decided).comparison.variants
     found = {line.name: line.answers["ceiling"].estimate for line in compared}
     assert list(table["A − scalerl"]) == [found[name] for name in table["variant"]]
-    assert "Marks: * holds for all 2 at once; = no difference, at most ±0.0" in text_of(page)
+    assert "Marks: * holds jointly for all 2 comparisons; = no difference, at most ±0.0" in text_of(page)
 
 
 def test_the_selection_is_read_from_the_url_as_far_as_it_is_known(monkeypatch, tmp_path):

@@ -51,7 +51,7 @@ def open_run(monkeypatch, sweep, variant="scalerl", **query):
     return open_page(monkeypatch, sweep.home.path, "run", sweep="loo", run=planned_run(variant, 0).id, **query)
 
 
-NO_WARNING = "No rule about the run's health has warned"
+NO_WARNING = "None of the health rules has warned"
 
 
 def captions(page):
@@ -249,7 +249,7 @@ def test_rollouts_of_another_step_and_kind_are_chosen_in_the_url(monkeypatch, tm
     assert "2:early" in html_of(page)
     assert "3:k9a2</div>" not in html_of(page)
     page = open_run(monkeypatch, sweep, of="held_out", rollouts="40")
-    assert "none of this kind at this step" in messages(page)
+    assert "No rollouts of this kind at this step" in messages(page)
 
 
 def test_rollouts_of_the_newest_evaluation_stand_beside_those_of_the_first_to_the_same_prompt(monkeypatch, tmp_path):

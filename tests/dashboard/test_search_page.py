@@ -98,7 +98,7 @@ def test_a_search_without_a_trial_says_what_shows_the_first(monkeypatch, tmp_pat
     make_search(tmp_path, make_record(values=()))
     page = open_page(monkeypatch, tmp_path, "search")
     assert "`platform status loo --watch --home" in messages(page)
-    assert "No trial is proposed yet" in messages(page)
+    assert "No trial has been proposed yet" in messages(page)
 
 
 def test_a_sweep_that_is_no_search_names_those_that_are(monkeypatch, tmp_path):

@@ -25,12 +25,12 @@ CLAIMED, CLAIMED_OPACITY = "#56b4e9", 0.3
 PANELS = {False: "difference in pass rate", True: "ratio of compute"}
 """Panel titles, keyed by whether the panel's claims are about compute."""
 CLAIM_HEIGHT, LINE_HEIGHT, BELOW_BAR, ABOVE_BAR = 54, 16, 20, 9
-"""Height in pixels of one claim with a line of words, of each further line, and of the parts below the claim's point
-and between it and the words."""
+"""Heights in pixels: of a claim with one line of words, of each further line, and of the gaps below the claim's point
+and above its words."""
 LINE_LETTERS = 46
-"""Limit on the letters of a line of words, which a phone has room for."""
+"""Limit on the letters per line, so that a line fits on a phone."""
 AIR = 0.24
-"""Share of the width of all that is drawn, left at either side of it."""
+"""Margin on either side, as a share of the width of everything drawn."""
 CLAIMS_LEGEND = (
     "Blue: what the paper claims, as a diamond where it publishes a size, else all differences that would bear the "
     "claim out. Point and line: what was found here, with its 95 % interval; green if the claim holds, red if the "
@@ -40,7 +40,7 @@ CLAIMS_LEGEND = (
 
 
 def claims_chart(claims: Sequence[JudgedClaim]) -> Chart:
-    """A row per claim, those about compute in a panel of their own with a logarithmic axis."""
+    """A row per claim; claims about compute have their own panel, with a logarithmic axis."""
     panels = [
         _panel(rows, is_ratio)
         for is_ratio in PANELS
@@ -51,7 +51,8 @@ def claims_chart(claims: Sequence[JudgedClaim]) -> Chart:
 
 
 def claim_lines(judged: JudgedClaim) -> tuple[str, ...]:
-    """The claim in lines short enough for a phone, the last one empty if the outcome does not fit behind it."""
+    """The claim in lines short enough for a phone, with an empty last line if the outcome does not fit after the
+    claim."""
     *before, last = wrap(claim_text(judged.claim), LINE_LETTERS)
     if len(last) + len(judged.outcome) + 2 <= LINE_LETTERS + 10:
         return (*before, f"{last}: ")
@@ -59,7 +60,7 @@ def claim_lines(judged: JudgedClaim) -> tuple[str, ...]:
 
 
 def claimed_span(claim: Claim) -> tuple[float, float]:
-    """All differences that would bear a claim out, in pass rate or as a ratio of compute: (0, inf) for "up"."""
+    """All differences that would confirm a claim, in pass rate or as a ratio of compute: (0, inf) for "up"."""
     none, least = (1.0, 0.0) if claim.of == "compute" else (0.0, -math.inf)
     if claim.says == "same":
         size = claim.size
@@ -68,7 +69,8 @@ def claimed_span(claim: Claim) -> tuple[float, float]:
 
 
 def published_size(claim: Claim) -> float | None:
-    """The published difference with its sign, or ratio of compute; None for a claim of a side alone, or of "same"."""
+    """The published difference with its sign, or ratio of compute; None for a claim about a direction only, or of
+    "same"."""
     if claim.by is None or claim.says == "same":
         return None
     if claim.of == "compute":

@@ -11,7 +11,7 @@ from ablations.search.record import SearchRecord, SearchTrial
 from ablations.search.tables import BEST, PARETO_FRONT
 
 MOST_NUMBERED = 10
-"""Limit on the trials whose number stands at the axis."""
+"""Limit on the trials whose numbers label the axis."""
 
 
 def history_chart(record: SearchRecord, objective: int = 0) -> Chart:

@@ -97,7 +97,7 @@ def episodes(rows: list[dict[str, Any]]) -> list[Episode]:
 
 @st.cache_resource(max_entries=16, show_spinner="Looking for warnings …", hash_funcs=KEYS)
 def load_episodes(folder: RunFolder) -> list[Episode]:
-    """The warnings of a run over its log; none if the log is damaged, which the sections say."""
+    """The warnings of a run over its log; none if the log is damaged (the sections report it)."""
     with suppress(AblationsError):
         return episodes(load_log(folder))
     return []

@@ -42,7 +42,7 @@ MOST_FOREST_ROWS = 24
 MOST_LINEARISED = 24
 """Limit on the variants of the linearised view."""
 FIRST_METRICS = ("entropy", "reward_mean", "mismatch", "staleness_mean", "generator_idle", "trainer_idle")
-"""Metrics at the head of the list."""
+"""Metrics listed first."""
 SMOOTHED = ("1", "5", "10", "25", "50")
 
 
@@ -90,7 +90,7 @@ def counted_along(results: Results, shown: Shown, against: str) -> Counted | Non
 
 
 def show_differences(results: Results, shown: Shown) -> None:
-    """Show by how much each variant differs from the baseline in level, ceiling and compute."""
+    """Show how much each variant differs from the baseline in level, ceiling and compute."""
     if results.comparison is None or len(results.comparison.variants) < 2:
         return
     plan = results.plan
@@ -106,11 +106,11 @@ def show_differences(results: Results, shown: Shown) -> None:
 
 
 def show_plane(results: Results, shown: Shown) -> None:
-    """Show which variants move the ceiling, which only change the way to it, and the uncertainty of both."""
+    """Show which variants move the ceiling, which only change the speed of reaching it, and the uncertainty of both."""
     plan = results.plan
     lines = [one for one in results.comparison.variants if one.name != plan.reference] if results.comparison else []
     missing = [one.name for one in lines if one.name in shown.focus and not is_placed(one)]
-    left_out = f" Not drawn, as their A has no upper end yet: {', '.join(missing)}." if missing else ""
+    left_out = f" Not drawn, because their A has no upper end yet: {', '.join(missing)}." if missing else ""
     if any(is_placed(one) for one in lines):
         chart = plane_chart(only(results, shown.names), focus=shown.focus)
         show_figure(chart, name=f"{plan.sweep}-plane")

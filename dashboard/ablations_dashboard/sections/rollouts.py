@@ -1,4 +1,4 @@
-"""What the policy of a run writes: rollouts of its first evaluation beside those of another, as HTML: tokens coloured
+"""The policy's rollouts in the first evaluation beside those in a later one, as HTML: tokens coloured
 by their weights, forced tokens underlined, control characters shown.
 
 The output of a policy is never trusted: all of it is escaped, so that no browser or terminal interprets any of it.
@@ -150,7 +150,7 @@ def show_rollouts(_: StartedSweep, folder: RunFolder) -> None:
     of_kind = [row for row in rows if row["kind"] == kind]
     shown = [row for row in of_kind if row["step"] == at]
     if not shown:
-        st.info("There are none of this kind at this step: before the first optimiser step nothing was trained on.")
+        st.info("No rollouts of this kind at this step: nothing had been trained on before the first optimiser step.")
         return
     start = of_kind[0]["step"]
     first = [row for row in of_kind if row["step"] == start] if start != at else []

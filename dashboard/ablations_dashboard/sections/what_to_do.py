@@ -1,4 +1,4 @@
-"""Why a run does not train, and the command that helps."""
+"""Why a run is not training, and the command that fixes it."""
 
 from ablations.home.started_sweep import StartedSweep
 from ablations.home.state import State
@@ -7,7 +7,7 @@ from ablations_dashboard.escape import in_code, in_markdown
 
 
 def what_to_do(sweep: StartedSweep, row: RunRow) -> str:
-    """Why the run does not train or is unfinished, and the command to fix it; empty if there is nothing to do."""
+    """Why the run is not training or is unfinished, and the command to fix it; empty if there is nothing to do."""
     state = row.state
     said = f" {in_markdown(state.message)}." if state.message else ""
     again = in_code(sweep.plan.command)

@@ -31,9 +31,9 @@ METRIC_HEADINGS = {
 """Headings of the metrics beside the pass rate."""
 MOST_BESIDE = 3
 MOST_CAUSES = 2
-"""Limit on the findings about a run above its figures."""
+"""Maximum number of findings shown above a run's figures."""
 MOST_SPANS = 3
-"""Limit on the spans of steps that are listed for one rule."""
+"""Maximum number of step ranges listed for one rule."""
 FIRST_HEIGHT, METRICS_HEIGHT = 460, 360
 """Height in pixels of the pass rate on the first screen, and of all metrics beside it together."""
 
@@ -58,7 +58,7 @@ def show_episodes(row: RunRow, folder: RunFolder, *, is_quiet: bool) -> None:
     if lines:
         st.caption("\n".join(f"* {in_markdown(line)}" for line in lines))
     elif is_quiet and row.state.state in (State.DONE, State.RUNNING) and is_judged(folder):
-        st.caption("No rule about the run's health has warned at any step.")
+        st.caption("None of the health rules has warned at any step.")
 
 
 def steps_of(found: Sequence[Episode]) -> str:

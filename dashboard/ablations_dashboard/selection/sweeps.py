@@ -35,7 +35,7 @@ def choose_sweep() -> StartedSweep:
 
 
 def no_sweep(home: Home) -> str:
-    """Advice for a home folder without a sweep."""
+    """Advice for an empty home folder."""
     command = f"platform sweep sweeps/loo.yaml {home.option}"
     return f"No sweep in {in_code(str(home.path))}. {in_code(command)} makes one."
 

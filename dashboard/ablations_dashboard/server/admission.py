@@ -20,14 +20,14 @@ def require_token() -> None:
     """End the page unless the URL has the token, or had it earlier in this session."""
     expected = os.environ.get(TOKEN_VARIABLE)
     if expected is None:
-        st.error("These pages are served by `platform dashboard`, which prints a URL with a token.")
+        st.error("`platform dashboard` serves these pages and prints a URL with a token.")
         st.stop()
     given = st.query_params.get("token")
     if given is not None:
         st.session_state[ADMITTED] = is_same(given, expected)
     if expected and not st.session_state.get(ADMITTED, False):
         st.error(
-            "This page opens with the URL that `platform dashboard` printed when it was started: the token is in it."
+            "To open this page, use the URL that `platform dashboard` printed when it started; it contains the token."
         )
         st.stop()
 

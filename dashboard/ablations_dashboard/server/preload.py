@@ -1,4 +1,4 @@
-"""Work of the server ahead of the first request: imports of the drawing libraries, and the kept readings of a sweep.
+"""Prepares the server for the first request: imports the drawing libraries and loads the saved readings of a sweep.
 
 Plotly, pandas and SciPy take more than a second to import, and 2,000 runs some seconds to read and compare. A thread
 does both from the server's start, while the browser still loads Streamlit's own scripts.
@@ -13,7 +13,7 @@ from threading import Lock, Thread
 from ablations.errors import AblationsError
 
 IMPORTING = Lock()
-"""Held during the thread's imports, since two threads that import at once may see a half-loaded module."""
+"""Held during the thread's imports, since two threads importing at once may see a half-loaded module."""
 
 
 def work_ahead() -> Thread:

@@ -42,9 +42,9 @@ FOLDED: dict[str, tuple[str, Callable[[Results, Shown], None]]] = {
     "fits": ("Fit diagnostics", show_fits),
     "linearised": ("Linearised view", show_linearised),
 }
-"""Label and content of what is folded below the table, by the URL's word."""
+"""Label and content of each folded section below the table, by its name in the URL."""
 OPEN_PARTS = "open"
-"""The URL's parameter with the names of the open parts."""
+"""The URL parameter with the names of the open sections."""
 
 
 @errors_on_page()
@@ -107,11 +107,11 @@ def folded_section(name: str, read: Callable[[], Results], shown: Shown) -> None
 
 @errors_on_page()
 def folded_runs(own: StartedSweep, sweep: StartedSweep, shown: Shown) -> None:
-    """Show what is read from the logs of the runs: metrics and the list of runs; for a search, how far it is."""
+    """Show what the run logs contain: metrics and the list of runs; for a search, also its progress."""
     own = own.reread()
     if (search := read_search(own)) is not None:
         done = f"{len(search.ranked)} of {search.num_trials} trials are done"
-        st.caption(in_markdown(f"{done}: {note(search, own.plan.reference)}. The Search page shows them."))
+        st.caption(in_markdown(f"{done}: {note(search, own.plan.reference)}. The Search page lists the trials."))
     folded("metrics", "Training metrics", show_metrics, sweep, shown)
     folded("runs", "Runs", show_runs, own, is_open=is_in_trouble(run_rows(own)))
 

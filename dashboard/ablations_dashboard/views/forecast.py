@@ -76,7 +76,7 @@ def show_forecast(results: Results) -> None:
 
 
 def choose_target() -> float | None:
-    """The pass rate, from the URL, whose compute is wanted."""
+    """The pass rate to reach, as given in the URL."""
     key = widget_key("target")
     given = next(iter(in_url("target")), "")
     st.session_state.setdefault(key, float(given) if given.replace(".", "", 1).isdigit() else None)
@@ -86,8 +86,9 @@ def choose_target() -> float | None:
 
 
 def show_backtest(results: Results) -> None:
-    """Show the accuracy of forecasts from the first part of each finished run; on demand, at some seconds per run."""
-    if not switch("backtest", "Backtest: how such forecasts have held"):
+    """Show the accuracy of forecasts made from the first part of each finished run; only on demand, since it takes
+    seconds per run."""
+    if not switch("backtest", "Backtest: how accurate such forecasts have been"):
         return
     try:
         found = cached_backtest(results)

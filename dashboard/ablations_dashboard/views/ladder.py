@@ -1,4 +1,4 @@
-"""Ladder: the same study at several scales, and which differences carry from one to the next."""
+"""Ladder: one study at several scales, and which differences carry over from one to the next."""
 
 import streamlit as st
 
@@ -34,7 +34,7 @@ def show() -> None:
         st.info(with_code(str(error)))
         st.stop()
     if not found.questions:
-        st.info("No variant has an interval at two scales yet; two seeds at each scale give intervals.")
+        st.info("No variant has intervals at two scales yet; they need two seeds at each scale.")
         st.stop()
     show_question(found, study)
 

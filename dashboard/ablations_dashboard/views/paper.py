@@ -114,6 +114,8 @@ def show_ceilings(cards: Sequence[WrittenCard]) -> None:
         for one in card.published
     ]
     if lines:
-        note = "Tasks and models differ, so that only the order of ceilings can be compared, not the ceilings."
+        note = (
+            "Tasks and models differ, so only the order of the ceilings can be compared, not the ceilings themselves."
+        )
         table = table_of_rows(lines, name="ceilings", kinds={"variant": "name", "order": "words"}, notes=(note,))
         show_document([Folded(title="Ceilings in the paper and here", blocks=[table])], scope="paper")

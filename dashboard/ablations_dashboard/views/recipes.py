@@ -25,7 +25,7 @@ from scalerl.recipe.meaning import Meaning, meaning_of
 FILE, VARIANT = "recipe", "variant"
 """First word of a name: `recipe scalerl`, `variant loo/loo-loss`."""
 ONLY_IN_CSV = ("unit", "allowed", "of")
-"""Columns for which the page has no room."""
+"""Columns that the page has no room for."""
 
 
 @errors_on_page()

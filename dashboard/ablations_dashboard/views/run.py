@@ -48,7 +48,7 @@ from scalerl.run.run_folder import RunFolder
 from scalerl.tasks.sentences import task_sentence
 
 METRIC_HEIGHT = 65
-"""Height in pixels of one of all metrics."""
+"""Height in pixels of one metric among all."""
 LOG_LINES = 25
 BADGES = {State.DONE: "green", State.RUNNING: "blue", State.STALE: "red"}
 """Colour of a state; a failure is red, any other grey."""
@@ -220,7 +220,7 @@ def show_recipe_of_run(sweep: StartedSweep, folder: RunFolder) -> None:
     if folder.path.name in {run.id for run in reference.runs}:
         st.markdown("This run belongs to the reference variant.")
     elif beside is None:
-        st.info("The reference has no run yet to compare with.")
+        st.info("The reference has no run yet to compare this one with.")
     else:
         found = recipe_differences(recipe_of(sweep.run(beside)), recipe)
         frame = pd.DataFrame(

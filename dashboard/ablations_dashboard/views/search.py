@@ -51,7 +51,7 @@ def show_search(sweep: StartedSweep) -> None:
     st.progress(min(1.0, done / record.num_trials))
     if not done:
         command = f"platform status {sweep.name} --watch {sweep.home.option}"
-        st.info(f"No trial is done yet. {in_code(command)} shows when the first one is.")
+        st.info(f"No trial has finished yet. {in_code(command)} shows when the first one does.")
     else:
         show_found(sweep, record)
     show_trial_table(record, sweep)
@@ -87,7 +87,7 @@ def show_found(sweep: StartedSweep, record: SearchRecord) -> None:
         st.info(f"Importances need {LEAST_TRIALS} finished trials that differ.")
         return
     show_figure(importances_chart(found), name=f"{sweep.name}-importances")
-    rough = f" {len(record.ranked)} trials are few for it: with {ENOUGH_TRIALS} it is steadier."
+    rough = f" {len(record.ranked)} trials are few for this; it becomes steadier from {ENOUGH_TRIALS} on."
     st.caption(
         "How strongly each setting separates the best tenth of the trials from all trials: Optuna's PED-ANOVA "
         f"(arXiv 2304.10255).{rough if len(record.ranked) < ENOUGH_TRIALS else ''}"
@@ -111,6 +111,6 @@ def show_trial_table(record: SearchRecord, sweep: StartedSweep) -> None:
     """Show the trials, best first, and the settings of the search space."""
     st.header("Trials")
     if not record.trials:
-        st.info("No trial is proposed yet.")
+        st.info("No trial has been proposed yet.")
     space = Folded(title="What may be tried", blocks=[space_table(record)])
     show_document([*([trials_table(record)] if record.trials else ()), space], scope=sweep.name)

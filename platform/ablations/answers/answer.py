@@ -49,15 +49,15 @@ class Question:
     measured: Callable[[Sequence[Fit], Sequence[Fit], RunToRun, int], JointInterval | None] | None = None
     """A measurement in place of the contrast in `difference`, as a function of the same arguments."""
     repeats: Callable[[Sequence[Fit], Sequence[Fit], str], Repeats | None]
-    """The numbers of a variant's seeds, when compared with the reference's, under a law (a family's name; empty for the
-    law of the question itself); None if they have none."""
+    """One number per seed of a variant, when compared with the reference's, under a law (a family's name; empty for the
+    question's own law); None if there are none."""
     on_one_footing: Callable[[Sequence[Sequence[Fit]], str], list[Repeats] | None]
     """Numbers of the seeds of several variants under a law, with one compute or target for all of them; None if any
     seed has no number."""
     is_up_to_a_compute: bool = False
-    """True if the number itself, not only its error, depends on how far the runs have come."""
+    """True if the number itself, not only its error, depends on how far the runs have trained."""
     is_by_law: bool = False
-    """True if the number depends on the law beyond the readings, so that the spread is taken under each."""
+    """True if the number depends on the law beyond the readings, so that the spread is estimated under each law."""
     form: str
     """Format of the numbers in tables: "+z.3f", of which z leaves out the sign of -0.000."""
     heading: str
@@ -197,7 +197,7 @@ class Answer:
 
     question: Question
     estimate: float | None
-    """None if the estimate has no meaning by itself, though an end may be known."""
+    """None if the estimate is meaningless by itself, though an end may be known."""
     lo: float | None
     hi: float | None
     joint_lo: float | None
@@ -240,14 +240,14 @@ class Answer:
 
     @property
     def cell(self) -> str:
-        """The estimate with its interval, `-0.049 [-0.071, -0.027]`, and its compute if that is another than that of
-        the comparison, `... at 422`; empty without a number."""
+        """The estimate with its interval, `-0.049 [-0.071, -0.027]`, followed by its compute if that differs from the
+        comparison's, `... at 422`; empty without a number."""
         number = interval_text(self.estimate, self.lo, self.hi, self.question.form)
         return f"{number}{self.at_said}" if number else ""
 
     @property
     def at_said(self) -> str:
-        """` at 422` if the answer is read at another compute than the comparison's."""
+        """` at 422` if the answer is read at a different compute from the comparison's."""
         return "" if self.read_at is None else f" at {compute_text(self.read_at)}"
 
     @property
@@ -257,7 +257,7 @@ class Answer:
 
     @property
     def verdict_said(self) -> str:
-        """The verdict, with the compute if that is another than that of the comparison: `level up at 422`."""
+        """The verdict, with the compute if that differs from the comparison's: `level up at 422`."""
         return f"{self.verdict}{self.at_said}"
 
     def __repr__(self) -> str:
@@ -270,7 +270,7 @@ class Answer:
 
     @property
     def is_held(self) -> bool:
-        """True if the variant differs by the joint interval too, at the compute of all others."""
+        """True if the variant also differs by the joint interval, at the same compute as all others."""
         return self.differs and self.verdict == self.joint_verdict and self.read_at is None
 
     def to_json(self) -> dict[str, Any]:
@@ -280,5 +280,5 @@ class Answer:
 
 
 def answers_json(answers: Mapping[str, Answer]) -> dict[str, Any]:
-    """Plain data of several answers for JSON, under the keys of their questions."""
+    """Several answers as plain data for JSON, under the keys of their questions."""
     return {key: value for answer in answers.values() for key, value in answer.to_json().items()}

@@ -66,8 +66,8 @@ class VariantResult:
     level: float | None
     """Pass rate over the last third of `level_compute`, mean over seeds."""
     level_compute: float
-    """The compute at which variant and reference are read: that of the comparison, or less if no run of the variant has
-    come so far."""
+    """The compute at which variant and reference are read: the comparison's, or less if no run of the variant has got
+    that far."""
     paper_rule: str
     """Verdict of the paper's own rule: two A differ if they differ by more than 0.02 (ScaleRL §4)."""
     answers: Mapping[str, Answer]
@@ -79,7 +79,7 @@ class VariantResult:
 
     @property
     def level_at(self) -> str:
-        """` at 422` if the level is read at another compute than the comparison's."""
+        """` at 422` if the level is read at a different compute from the comparison's."""
         return self.answers[LEVEL.name].at_said
 
     @property
@@ -117,18 +117,18 @@ class Comparison:
     spreads: Mapping[str, RunToRun]
     """Run-to-run spreads by question: of levels and ceilings in pass rate, of ln compute to the target."""
     leader: Leader | None = None
-    """The variant with the highest level; None while that cannot be told."""
+    """The variant with the highest level; None while that is unknown."""
     others: OtherSweeps = NO_OTHERS
     """Evidence on the spreads from runs of other sweeps."""
     unlike: tuple[Unlike, ...] = ()
-    """Variants with an outlying run or spread."""
+    """Variants with an outlying run or an outlying spread."""
 
     def __repr__(self) -> str:
         return f"<Comparison of {counted(len(self.variants), 'variant')} with {self.reference!r}>"
 
     @property
     def on_one_footing(self) -> list[VariantResult]:
-        """The variants that are read at the compute of the comparison, so that their numbers have one ranking."""
+        """The variants read at the compute of the comparison, whose numbers can be ranked together."""
         return [line for line in self.variants if line.name not in self.footing.own]
 
     @property

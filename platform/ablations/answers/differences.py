@@ -27,7 +27,7 @@ from ablations.fit.result import Fit
 TARGET_SHARE = 0.8
 NORMAL_68 = (0.159, 0.841)
 FARTHEST_LN = math.log(100.0)
-"""Half-width, in ln of compute, for a fit whose draws seldom reach the target."""
+"""Half-width, in ln of compute, assigned to a fit whose draws seldom reach the target."""
 
 
 def starts_of(fits: Sequence[Fit]) -> list[str]:
@@ -44,8 +44,9 @@ def ceilings_under(fits: Sequence[Fit], law: str = SIGMOID.name) -> Repeats:
 def mean_ceiling(fits: Sequence[Fit], spread: RunToRun) -> Interval:
     """Mean A over seeds, with the run-to-run `spread` of A.
 
-    An unbounded variant is at least as high as its seeds' fits say in the mean, and as the level it has reached; either
-    may be wrong, so the level gets half the tail. With one seed and an unknown spread, the interval is that of the fit:
+    An unbounded variant is at least as high as the mean lower bound of its seeds' fits, and as the level it has
+    reached; either may be wrong, so the level gets half the tail. With one seed and an unknown spread, the interval is
+    that of the fit:
     it describes this run, not its recipe.
     """
     if not is_bounded(fits):
@@ -95,8 +96,8 @@ def ceiling_difference(
         return only_estimate(estimate, num_seeds=min(len(fits), len(baseline)), is_shown=is_shown)
 
     def parts(*, lower: bool) -> list[Student]:
-        """The difference under each law; an unbounded variant counts with the level it has reached at the lower end, an
-        unbounded baseline at the upper end."""
+        """The difference under each law; the level reached by an unbounded variant sets the lower end, that of an
+        unbounded baseline the upper end."""
         return [
             replace(
                 spread.under.get(law, spread).of_difference(

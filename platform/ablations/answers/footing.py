@@ -1,4 +1,4 @@
-"""The compute at which the runs of a comparison are compared, and the runs that have come so far.
+"""The compute at which the runs of a comparison are compared, and the runs that have reached it.
 
     C = the greatest compute that at least half of all runs have reached
 
@@ -25,15 +25,15 @@ NEARLY = 1.02
 
 @dataclass(frozen=True, kw_only=True)
 class Footing:
-    """Where the variants of a comparison are read: `Footing(compute=1875.0, own={"dapo": 422.0})`."""
+    """The compute at which each variant of a comparison is read: `Footing(compute=1875.0, own={"dapo": 422.0})`."""
 
     compute: float
     """The compute of the comparison."""
     own: Mapping[str, float] = field(default_factory=dict)
-    """The compute of each variant of which no run has come so far."""
+    """The compute of each variant that has no run at the comparison's compute."""
 
     def of(self, variant: str) -> float:
-        """The compute at which a variant is read; its runs that end before are left out."""
+        """The compute at which a variant is read; runs that end earlier are left out."""
         return self.own.get(variant, self.compute)
 
 

@@ -36,7 +36,7 @@ LEAST_READINGS = 3
 class Sight:
     """The resolution of one verdict: Sight(half_width=0.017, seen=0.024, open=0.04); in ln for compute.
 
-    None stands for a number that does not exist.
+    None marks a number that does not exist.
     """
 
     half_width: float | None
@@ -69,8 +69,8 @@ class Sizes:
     num_seeds: int
 
     def freedom(self, others: Sequence[Repeats], sides: int = 2) -> float:
-        """Degrees of freedom of a contrast of so many variants, as `RunToRun.of_contrast` finds them for variants of
-        equal spread; 0 if nothing tells the spread.
+        """Degrees of freedom of a contrast of so many variants, as `RunToRun.of_contrast` computes them for variants of
+        equal spread; 0 if the spread is unknown.
         """
         n, V = self.num_seeds, self.num_variants
         own = V * (n - 1)

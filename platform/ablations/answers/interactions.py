@@ -1,4 +1,4 @@
-"""Interactions: the effect of two changes together beyond the sum of their effects alone.
+"""Interactions: the effect of two changes made together, minus the sum of their separate effects.
 
     interaction = (mu_ab - mu_0) - (mu_a - mu_0) - (mu_b - mu_0) = mu_ab - mu_a - mu_b + mu_0
 

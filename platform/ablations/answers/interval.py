@@ -29,7 +29,8 @@ class JointInterval(Interval):
     joint_lo: float | None
     joint_hi: float | None
     is_shown: bool = True
-    """False for an estimate without meaning by itself, though an end may be known: a ceiling without an upper end."""
+    """False for an estimate that is meaningless by itself, though an end may be known: a ceiling without an upper
+    end."""
     is_provisional: bool = False
     """True if there is one seed and the run-to-run spread is unknown, so that there is no interval."""
 

@@ -1,4 +1,4 @@
-"""Knowledge of a scale before a study: the law of its curves, their noise, the run-to-run spread and the speed.
+"""What is known about a scale before a study: the law of its curves, their noise, the run-to-run spread and the speed.
 
 Earlier runs provide it (`earlier`). Without earlier runs it is assumed: eq. 1 of the paper's ScaleRL run, with the
 paper's budget as one unit of the scale, the residuals of published runs, and the run-to-run sd that comparisons assume.
@@ -22,7 +22,7 @@ PAPER_A, PAPER_B, PAPER_C_MID, PAPER_R_0 = 0.610, 1.92, 2542.0, 0.3
 """The ScaleRL run of table 1 (arXiv 2510.13786), in GPU-hours; R_0 is read off its figures."""
 PAPER_BUDGET = 16_000.0
 PAPER_PROMPTS = 1000
-"""Number of held-out prompts (ScaleRL A.5) for a task whose own number is unknown until its file is read."""
+"""Number of held-out prompts (ScaleRL A.5), for a task whose number is unknown until its file is read."""
 PAPER_RUN_SD = 0.0045
 """Standard deviation of readings about their curve; the residuals of published runs scatter by .004."""
 PAPER_AUTOCORRELATION = 0.4
@@ -66,7 +66,7 @@ class Speed:
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class KnownScale:
-    """Knowledge of a scale from `num_runs` earlier runs; assumed if 0."""
+    """What is known about a scale from `num_runs` earlier runs; assumed if 0."""
 
     law: Law
     run_sd: float

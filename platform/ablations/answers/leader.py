@@ -1,4 +1,4 @@
-"""The variant with the highest level, and those that may be as high.
+"""The variant with the highest level, and those that may be just as high.
 
 >>> comparison.leader
 Leader(variant="prompts-24", runner_up="lr-0.00012", ahead=Answer(...), not_ruled_out=("lr-0.00012",))
@@ -15,12 +15,12 @@ from ablations.fit.result import Fit
 
 @dataclass(frozen=True, kw_only=True)
 class Leader:
-    """The variant with the highest level among those read at one compute, and how it stands to the others."""
+    """The variant with the highest level among those read at one compute, and its lead over the others."""
 
     variant: str
     runner_up: str
     ahead: Answer
-    """The level of the leader less that of the runner-up."""
+    """The level of the leader minus that of the runner-up."""
     not_ruled_out: tuple[str, ...]
     """Variants of which the 95 % interval of the difference from the leader contains 0, the highest first."""
 

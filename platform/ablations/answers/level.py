@@ -1,4 +1,4 @@
-"""The level at equal compute: the pass rate of runs that have spent the same, without a fitted law.
+"""The level at equal compute: the pass rate of runs that have spent the same compute, without a fitted law.
 
 The level is the mean pass rate over the last third of the compute at which runs are compared (`footing`), with readings
 joined by straight lines. No law enters, so the level holds even if eq. 1 does not, and it is known far better than a
@@ -50,15 +50,13 @@ def read_at_of(fits: Sequence[Fit], compute: float) -> float:
 
 
 def reaching(fits: Sequence[Fit], compute: float) -> list[Fit]:
-    """The runs that have come to this compute."""
+    """The runs that have reached this compute."""
     return [fit for fit in fits if last_compute(fit) >= compute]
 
 
 def levels_of(fits: Sequence[Fit], compute: float) -> Repeats | None:
-    """The level of each run that has come to this compute; None if there is none, or the readings of one begin too
-    late.
-
-    All levels have their mean error, so that every seed weighs the same.
+    """The level of each run that has reached this compute; None if there is none, or if the readings of one begin too
+    late. All levels get their mean error, so that every seed weighs the same.
     """
     some = reaching(fits, compute)
     levels = [level_of(fit.curve, compute) for fit in some]

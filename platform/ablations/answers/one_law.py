@@ -1,4 +1,4 @@
-"""Ceilings of several runs under one law, unknown but the same for all of them.
+"""Ceilings of several runs under one unknown law that all of them share.
 
 The weight of a family differs from run to run, though the runs share a law: readings that end nearer to the bend say
 less about it. If each fit kept its own weights, a slower variant would keep the families that its readings do not

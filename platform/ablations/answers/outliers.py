@@ -1,4 +1,4 @@
-"""Outlying runs and variants: collapsed runs, and variants whose seeds scatter more than those of others.
+"""Outlying runs and variants: collapsed runs, and variants whose seeds scatter more than other variants' seeds.
 
 The common spread leaves out collapsed runs, and variants whose seeds scatter more by an F test (`run_to_run`), which
 get wider intervals. The outlying run is named, with the evaluation at which it left its siblings.
@@ -29,11 +29,11 @@ class Unlike:
     ratio: float = 0.0
     """Standard deviation of its levels divided by that of all variants, if it stands out; else 0."""
     run: str = ""
-    """Name of the run that lies far from its siblings; empty for two seeds, either of which may be the odd one."""
+    """Name of the run that lies far from its siblings; empty for two seeds, since either may be the odd one out."""
     apart: float = 0.0
     """Level of the outlying run minus the mean of its siblings."""
     since: float | None = None
-    """Compute of the evaluation from which the run has stayed away from its siblings."""
+    """Compute of the evaluation from which the run has stayed apart from its siblings."""
 
     def to_json(self) -> dict[str, Any]:
         return asdict(self) | {"collapsed": list(self.collapsed)}

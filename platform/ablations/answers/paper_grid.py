@@ -23,7 +23,8 @@ EARLY_CUTOFF_GPU_HOURS = 1500.0
 PAPER_BUDGET_GPU_HOURS = 16_000.0
 """Budget of a run in the paper's ablations; cut-off and midpoints are in proportion to it."""
 LEAST_C_MID, LARGEST_C_MID = 1 / 160, 2.5
-"""Ends of the C_mid grid as multiples of the budget: 100 and 40,000 GPU-hours for a budget of 16,000 (ScaleRL A.5)."""
+"""Limits of the C_mid grid as multiples of the budget: 100 and 40,000 GPU-hours for a budget of 16,000 (ScaleRL
+A.5)."""
 STATED_A = np.arange(450, 801, 5) / 1000
 NUM_STATED_C_MID, NUM_FINER_C_MID = 100, 400
 FINER_STEPS_OF_A = 1000

@@ -68,7 +68,7 @@ LEVEL = Question(
     axis="pass rate over the last third",
     noun="the difference in level",
     spread_noun="of levels",
-    too_wide="the interval holds 0 and is too wide to say more, or the evaluations begin too late",
+    too_wide="the interval contains 0 and is too wide to say more, or the evaluations begin too late",
     said={
         "level up": "higher at equal compute",
         "level down": "lower at equal compute",
@@ -91,7 +91,7 @@ CEILING = Question(
     axis="A, pass rate",
     noun="the difference in A",
     spread_noun="of A",
-    too_wide="the interval holds 0, or has no end, and is too wide to say more",
+    too_wide="the interval contains 0, or has no end, and is too wide to say more",
     said={
         "no difference seen": "no difference seen in the ceiling",
         "cannot tell": "the ceilings cannot be told apart",
@@ -113,7 +113,7 @@ COMPUTE = Question(
     axis="under 1 needs less compute",
     noun="the compute ratio",
     spread_noun="of ln compute",
-    too_wide="the interval holds 1, or has no end, and is too wide to say more",
+    too_wide="the interval contains 1, or has no end, and is too wide to say more",
     said={
         "less compute": "less compute to the common target",
         "more compute": "more compute to the common target",

@@ -20,7 +20,7 @@ from ablations.answers.student import LEAST_VARIANCE
 UNKNOWN = ""
 """An unknown start, which no other run shares."""
 LEAST_SCALE = 0.25
-"""Seeds cannot lie closer together than the errors of their readings allow, which are known to a factor of two."""
+"""Lower limit for the scatter of seeds, as a multiple of their reading errors, which are known to a factor of two."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -35,7 +35,7 @@ class Repeats:
     own_variances: tuple[float, ...]
     """Variance of each number given its readings, s^2."""
     num_here: int = 0
-    """Number of seeds that a recipe of other sweeps has in the compared sweep, if it is not repeated there."""
+    """For a recipe from other sweeps: its number of seeds in the compared sweep, if it is not repeated there."""
 
     @property
     def freedom(self) -> int:

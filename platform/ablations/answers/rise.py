@@ -1,7 +1,7 @@
 """Test whether the seeds of a variant rise together, and the verdict on all of them.
 
 A wandering seed need not rise by itself, even if all seeds together clearly do. A flat seed has no curve to average, so
-its variant has none either.
+neither has its variant.
 """
 
 from collections.abc import Sequence
@@ -19,7 +19,8 @@ def rise_together(fits: Sequence[Fit]) -> bool:
 
 
 def verdict_together(fits: Sequence[Fit], ceiling_lo: float, ceiling_hi: float | None) -> Verdict:
-    """The verdict on all seeds: the gravest of a collapse, a fall and a flat curve, else that on their mean ceiling."""
+    """The verdict on all seeds: a collapse, a fall or a flat curve, in this order, else the verdict on their mean
+    ceiling."""
     verdicts = {fit.verdict for fit in fits}
     gravest: tuple[Verdict, ...] = ("collapsed", "fell", "no rise")
     for verdict in gravest:

@@ -62,10 +62,10 @@ class RunToRun:
     num_runs: int = 0
     """Number of repeated runs that the spread is estimated from."""
     num_other_runs: int = 0
-    """Number of these runs that belong to other sweeps."""
+    """Number of these runs from other sweeps."""
     num_variants: int = 1
     under: Mapping[str, "RunToRun"] = field(default_factory=dict)
-    """The spread of the number under each other law, by the name of the family."""
+    """The spread of the number under every other law, by family name."""
 
     @property
     def freedom(self) -> int:

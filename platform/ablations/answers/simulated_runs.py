@@ -1,4 +1,4 @@
-"""Simulated and fitted runs of a possible study: runs of its reference, and of a slower variant.
+"""Simulates and fits runs of a planned study: of its reference, and of a slower variant.
 
     R(C) = R_ref(C / SLOWER)                                                SLOWER times the compute to every pass rate
 

@@ -15,7 +15,7 @@ from ablations.answers.interval import TAIL, JointInterval
 
 LEAST_VARIANCE = 1e-18
 QUANTILE_MARGIN = 1e-5
-"""Share of a standard error by which the bracket of a quantile is widened, and below which quantiles are one."""
+"""Share of a standard error by which the bracket of a quantile is widened, and below which two quantiles are equal."""
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -1,6 +1,7 @@
 """Advice for settling the open questions of a comparison, by what keeps each of them open.
 
-A collapsed or fallen seed needs company or a fix; runs that ended early need the rest of their budget; a curve that
+A collapsed or fallen seed needs more seeds beside it, or a fix; runs that ended early need the rest of their budget; a
+curve that
 does not rise has no ceiling that compute could find; seeds that lie far apart need a look, not a budget. Of the rest,
 an interval with both ends shrinks at least with the square root of the number of seeds, and one without an end needs
 more compute, since the readings end too near the bend.
@@ -25,7 +26,7 @@ from ablations.text import compute_text, counted
 WANTED_SEEDS = 3
 """Number of seeds to propose if each variant has one."""
 MOST_SEEDS = 10
-"""Limit on proposed seeds, since compute helps more beyond it."""
+"""Limit on proposed seeds; beyond it, more compute helps more."""
 MOST_NAMED_OPEN = 2
 """Limit on the variants that a sentence names; more are counted."""
 MOST_CAUSES_SAID = 3
@@ -43,7 +44,7 @@ class Open:
     question: str
     why: WHY
     side: VariantResult
-    """The variant that the cause lies in: this one, or the reference."""
+    """The variant that causes it: this one, or the reference."""
     seeds: int = 0
     """Number of seeds that would decide it, for "seeds" and "apart"."""
 
@@ -129,16 +130,17 @@ def advice(results: Results) -> str:
     if some := _because("seeds", found):
         now = min(one.line.num_seeds for one in some)
         most = max(one.seeds for one in some)
-        said.append(f"To decide {_listed(_questions(some))}: {most} seeds instead of {now}.")
+        said.append(f"{most} seeds instead of {now} would settle {_listed(_questions(some))}.")
     if some := _because("budget", found):
-        said.append(f"To decide {_listed(_questions(some))}: at least twice the budget.")
+        said.append(f"At least twice the budget would settle {_listed(_questions(some))}.")
     if said and not results.plan.imported:
         said.append(f"`{design_command(results.plan)}` shows what each design could detect.")
     return " ".join([*said, *_causes_said(results, found)])
 
 
 def short_advice(results: Results) -> str:
-    """The same on one line: `To decide level, compute: 6 seeds; ceiling: at least twice the budget.`"""
+    """The advice in brief: `6 seeds would settle the level and the compute. At least twice the budget would settle the
+    ceiling.`"""
     if is_unfinished(results):
         return ""
     if _is_provisional(results):
@@ -147,11 +149,10 @@ def short_advice(results: Results) -> str:
     found = open_questions(results)
     said = []
     if some := _because("seeds", found):
-        said.append(f"{', '.join(_questions(some))}: {max(one.seeds for one in some)} seeds")
+        said.append(f"{max(one.seeds for one in some)} seeds would settle {_listed(_questions(some))}.")
     if some := _because("budget", found):
-        said.append(f"{', '.join(_questions(some))}: at least twice the budget")
-    first = [f"To decide {'; '.join(said)}."] if said else []
-    return " ".join([*first, *_causes_said(results, found)])
+        said.append(f"At least twice the budget would settle {_listed(_questions(some))}.")
+    return " ".join([*said, *_causes_said(results, found)])
 
 
 def priced_advice(results: Results) -> list[str]:
@@ -235,7 +236,7 @@ def _price(results: Results, num_runs: int) -> str:
 
 
 def is_unfinished(results: Results) -> bool:
-    """True if runs have not reached the budget, so that what would decide an open question is not known yet."""
+    """True if runs have not reached the budget, so it is too early to say what would decide an open question."""
     return any(remark.kind == "unfinished" for remark in results.remarks)
 
 

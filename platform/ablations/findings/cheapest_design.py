@@ -1,4 +1,5 @@
-"""The considered designs of a study, with costs and resolutions; the cheapest that sees a wanted difference."""
+"""The designs considered for a study, with cost and resolution, and the cheapest one that detects a given
+difference."""
 
 from dataclasses import dataclass
 from typing import Any
@@ -49,7 +50,7 @@ class Foreseen:
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Prospect:
-    """Every considered design, the file's own first, and the knowledge behind the numbers."""
+    """Every design considered, the file's own first, and what the numbers are based on."""
 
     blueprint: Blueprint
     known: KnownScale

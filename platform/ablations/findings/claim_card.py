@@ -52,7 +52,7 @@ CARD_FILE = "card.json"
 def judged_claim(claim: Claim, answer: Answer | None) -> ClaimOutcome:
     """The outcome of a claim, given the answer to its question; None if the variant is not compared.
 
-    A variant that is read at less compute than the others tells nothing about a claim on all of it. The claim `ceiling
+    A variant read at less compute than the others says nothing about a claim at the full budget. The claim `ceiling
     up by 0.09` with the interval [-0.01, 0.06] gives "no difference of that size".
     """
     if answer is None or answer.read_at is not None:
@@ -91,7 +91,7 @@ class JudgedClaim:
     """The difference in pass rate, or the ratio of computes; None if the variant is not compared."""
     outcome: ClaimOutcome
     word: LadderWord | None = None
-    """What becomes of the difference over scales; None of any other claim, and with one scale."""
+    """How the difference develops over scales; None for any other claim, or with only one scale."""
 
     def to_json(self) -> dict[str, Any]:
         ends = {name: getattr(self.found, name, None) for name in ("estimate", "lo", "hi")}
@@ -109,7 +109,7 @@ class PublishedVariant:
     A: float | None
     """The published ceiling."""
     A_here: float | None
-    """None if its interval has no upper end, since the estimate then has no meaning."""
+    """None if its interval has no upper end, since the estimate is then meaningless."""
     A_lo: float | None
     A_hi: float | None
 
@@ -172,7 +172,7 @@ class Card:
         }
 
     def declared(self, claim: Claim) -> Declaration | None:
-        """The declaration in which a claim first stood; None if it never did.
+        """The declaration that first contained a claim; None if none did.
 
         A claim over scales rests on the readings of all of them, so the first declaration at any counts, and one scale
         without it is enough for None.
@@ -253,7 +253,7 @@ def read_card(folder: Path) -> WrittenCard | None:
         return None
     except (OSError, ValueError, KeyError, TypeError, AttributeError, ValidationError) as error:
         why = f"{path} cannot be read ({type(error).__name__}: {error})"
-        raise AblationsError(f"{why}; `platform reproduce {folder.name}` writes it again") from None
+        raise AblationsError(f"{why}; to rewrite it, run `platform reproduce {folder.name}`") from None
 
 
 def _written_claim(data: dict[str, Any]) -> JudgedClaim:

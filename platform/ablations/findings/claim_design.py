@@ -10,7 +10,8 @@ from ablations.findings.cheapest_design import Foreseen, Prospect
 from ablations.study.claims import Claim
 
 ROOM_OF_SAME = 1.0 + float(ndtri((1 + POWER) / 2) / ndtri(0.975))
-"""Margin over half-width h that "the same" needs, 1.65: the estimate of equal variants scatters with h / 1.96, and lies
+"""Ratio of margin to half-width h that "the same" needs, 1.65: the estimate of equal variants scatters with h / 1.96,
+and lies
 within margin - h of 0 with a probability of POWER."""
 
 

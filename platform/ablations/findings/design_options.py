@@ -43,7 +43,7 @@ class Costs:
     """Cost without the compute already spent."""
     num_runs: int
     left_share: float
-    """Share of the compute still to be spent, and so of the evaluations."""
+    """Share of the compute, and so of the evaluations, still to come."""
 
 
 @dataclass(frozen=True, kw_only=True)

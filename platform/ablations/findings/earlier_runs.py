@@ -1,4 +1,4 @@
-"""Knowledge of a scale from the runs of all sweeps of a home folder."""
+"""What is known about a scale from all runs in a home folder."""
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
@@ -35,7 +35,7 @@ class EarlierRun:
 
 
 def known_of_home(home: Home, scale: str, reference: AnyRecipe, task: str | None) -> KnownScale | None:
-    """Knowledge of the scale from earlier runs, of those that rise if any does; None if none can be fitted."""
+    """What is known about the scale from earlier runs (only the rising ones, if any); None if none can be fitted."""
     runs = list(islice(_earlier_runs(home, scale, reference, task), MOST_RUNS))
     usable = [run for run in runs if run.fit.verdict not in UNUSABLE]
     usable = usable or [run for run in runs if run.fit.verdict != "collapsed"]

@@ -29,14 +29,13 @@ class FittedVariant:
     short: frozenset[str] = frozenset()
     """Names of runs that end before the compute at which the variant is read, so that their levels do not count."""
     compared: AsymptoteEstimate | None = None
-    """The mean A in the comparison that it is part of, with the run-to-run spread of all seeds; None without one."""
+    """The mean A from the comparison, with the run-to-run spread of all seeds; None without a comparison."""
 
     @property
     def fits(self) -> list[Fit]:
         """The fits of the runs that count: of all that have one, without those that are short.
 
-        A run that a rule has stopped, or that ended by itself, says where its curve ends, so its fit counts for the
-        ceiling even if it is short.
+        The fit of a run that a rule stopped, or that ended by itself, counts for the ceiling even if it is short.
         """
         return [run.fit for run in self.runs if run.fit is not None and not self.is_left_out(run)]
 
@@ -46,7 +45,7 @@ class FittedVariant:
         return sum(run.fit is not None and run.name not in self.short for run in self.runs)
 
     def is_left_out(self, run: FittedRun) -> bool:
-        """True if the run is short, and neither a rule has stopped it nor has it ended by itself."""
+        """True if the run is short, although no rule stopped it and it did not end by itself."""
         return run.name in self.short and run.state != State.STOPPED
 
     @property
@@ -56,7 +55,7 @@ class FittedVariant:
 
     @property
     def hours(self) -> Hours | None:
-        """Device time of all seeds whose logs record it."""
+        """Device time of all seeds that logged it."""
         return Hours.of_runs([run.hours for run in self.runs if run.hours is not None])
 
     @property

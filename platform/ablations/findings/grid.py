@@ -25,11 +25,11 @@ class Grid:
     axes: Mapping[str, tuple[str, ...]]
     """The values of each axis: numbers by size, words in the order of the file."""
     own: Mapping[str, str]
-    """The reference's own value on each axis; an axis without it has no entry."""
+    """The reference's own value on each axis; axes on which it has none are missing."""
     bases: Mapping[str, str]
     """The value of each axis with which the others are compared: the reference's own, else the first."""
     cells: Mapping[GridCell, str]
-    """The variant of each cell that was trained; the reference is one if it has a value on every axis."""
+    """The variant of each trained cell; the reference is included if it has a value on every axis."""
     effects: tuple[MainEffect, ...]
 
     def to_json(self) -> dict[str, Any]:

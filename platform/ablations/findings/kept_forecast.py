@@ -1,4 +1,4 @@
-"""Forecasts of sweeps, kept beside the sweep in files that are named by everything that they depend on.
+"""Forecasts of sweeps, kept beside each sweep in files named after everything they depend on.
 
 A forecast depends on the readings of its runs, and through the run-to-run spread on those of all other sweeps in the
 home folder. Both are fixed by the files of the home folder, of which size and time are part of the name, as are the
@@ -28,7 +28,7 @@ from ablations.readings.kept import code_in, kept_tree
 from ablations.readings.run_reading import Stamp, stamp
 
 FORECASTS = "forecasts"
-"""Folder in that of a sweep."""
+"""Folder inside the sweep's folder."""
 MOST_FORECASTS = 12
 FILES_OF_A_RUN = ("metrics.jsonl", "checkpoint/manifest.json", "recipe.json", "status.json", "source.json")
 
@@ -36,7 +36,7 @@ FILES_OF_A_RUN = ("metrics.jsonl", "checkpoint/manifest.json", "recipe.json", "s
 def kept_forecast(
     sweep: StartedSweep, budgets_gpu_hours: Sequence[float], score: float | None, make: Callable[[], SweepForecast]
 ) -> SweepForecast:
-    """The saved forecast of a sweep at these budgets, or else the one that `make` gives, which is then saved.
+    """The saved forecast of a sweep at these budgets, or else the one that `make` returns, which is then saved.
 
     The task is that of the plan. A forecast is not saved while files of the home folder change.
     """

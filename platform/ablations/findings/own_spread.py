@@ -1,4 +1,4 @@
-"""The run-to-run spread of a study by its own runs, as its comparison finds it, for the designs that build on them."""
+"""The run-to-run spread of a study from its own runs, as its comparison estimates it, for designs based on them."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace

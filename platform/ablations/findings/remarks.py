@@ -1,4 +1,4 @@
-"""Remarks that a reader must know before the numbers: runs that collapsed or failed, studies that were shortened, and
+"""Remarks to read before the numbers: runs that collapsed or failed, studies that were shortened, and
 the like.
 
 The list is made once, here. The terminal, `--json`, the pages, the reports and MLflow all read it.
@@ -46,10 +46,10 @@ RemarkKind = Literal[
 ]
 Weight = Literal["error", "warning", "note"]
 WEIGHTS: tuple[Weight, ...] = ("error", "warning", "note")
-"""From the gravest: an error spoils a run, a warning asks for a look, a note is expected."""
+"""Most serious first: an error spoils a run, a warning deserves a look, a note is expected."""
 ANY_NUMBER = re.compile(r"\d+(?:\.\d+)?")
 LEAST_DIFFERENT = 4
-"""Scores that differ from which two runs have the same ones by no chance."""
+"""Number of different scores from which two runs cannot agree by chance."""
 MOST_NAMED = 5
 """Limit on the runs named in one remark."""
 MOST_CAUSE = 600
@@ -97,7 +97,8 @@ def remarks_of(
     stops: Mapping[str, Stopped] | None = None,
     stopped: Mapping[str, Stopped] | None = None,
 ) -> tuple[Remark, ...]:
-    """All remarks on these runs, the gravest first; `stopped` are the `stops` that ended a run before the budget."""
+    """All remarks on these runs, the most serious first; `stopped` are the `stops` that ended a run before the
+    budget."""
     stops, stopped = stops or {}, stopped or {}
     found = [
         *_collapsed(plan, runs),
@@ -118,12 +119,12 @@ def remarks_of(
 
 
 def by_weight(remarks: Iterable[Remark]) -> tuple[Remark, ...]:
-    """The remarks, the gravest first."""
+    """The remarks, the most serious first."""
     return tuple(sorted(remarks, key=lambda one: WEIGHTS.index(one.weight)))
 
 
 def clauses_on(remarks: Iterable[Remark], variant: str) -> list[str]:
-    """The clauses with which the sentence on a variant begins."""
+    """The clauses that begin the sentence on a variant."""
     return [one.clause for one in remarks if one.clause and (not one.variants or variant in one.variants)]
 
 
@@ -166,7 +167,8 @@ def _from_to(curve: Curve, first: int, last: int, hours_name: str) -> str:
 
 
 def remarks_on_run(run: FittedRun, hours_name: str) -> tuple[Remark, ...]:
-    """The remarks on one run by itself, the gravest first: its collapse or fall, and the warnings of its trainer."""
+    """The remarks on one run by itself, the most serious first: its collapse or fall, and the warnings of its
+    trainer."""
     found = []
     if decline := collapse_of(run, hours_name):
         text = f"the pass rate collapsed ({decline}); evaluations after the fall are left out of the fit"
@@ -186,7 +188,7 @@ def warnings_of_run(run: FittedRun, hours_name: str) -> tuple[str, ...]:
 
 
 def unlike_said(one: Unlike, compute_name: str) -> str:
-    """How a variant stands out, and the effect on its intervals; empty if only its runs have collapsed."""
+    """How a variant's seeds stand out, and the effect on its intervals; empty if its runs have merely collapsed."""
     said = []
     if one.ratio:
         said.append(
@@ -273,7 +275,7 @@ def _below_their_start(plan: Plan, runs: Sequence[FittedRun]) -> Iterable[Remark
 
 
 def below_start_said(names: Sequence[str], num_variants: int) -> str:
-    """`Both variants end below their start: RL makes this model worse`, or the names of those that do."""
+    """`Both variants end below their start: RL makes this model worse`, or the names of the variants that do."""
     if len(names) == num_variants > 1:
         every = "Both" if num_variants == 2 else f"All {num_variants}"
         return f"{every} variants end below their start: RL makes this model worse"
@@ -312,7 +314,7 @@ def _failed(plan: Plan, runs: Sequence[FittedRun]) -> Iterable[Remark]:
 
 
 def has_failed(run: FittedRun) -> bool:
-    """True if the run ended early without a request to end, or if its process died without a message."""
+    """True if the run ended early without being asked to, or its process died without a message."""
     return run.state is not None and (run.state.is_failure or run.state == State.STALE)
 
 

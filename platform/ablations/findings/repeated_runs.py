@@ -36,9 +36,9 @@ from scalerl.recipe.command import AnyRecipe
 from scalerl.run.run_folder import RunFolder
 
 SAME = ("model", "tasks", "compute_unit_gpu_hours")
-"""Settings that runs of one scale must share, because `--set` may have changed them."""
+"""Settings that runs must share even at one scale, since `--set` may have changed them."""
 REACHED = 2 / 3
-"""Share of the window that a run's readings must cover, since a run that has learned less may have another spread."""
+"""Share of the window that a run's readings must cover, since runs that have learned less may spread differently."""
 MOST_RUNS_READ = 400
 """Limit on the runs whose recipe is read, the last started sweep first: one takes a millisecond."""
 MOST_GROUPS = 48
@@ -58,7 +58,7 @@ class RepeatedRun:
 
     @property
     def stamp(self) -> tuple[str, str, int, int]:
-        """The run's sweep and id with the size and time of its log, which change with its content."""
+        """The run's sweep and id, and the size and time of its log, which show changes of its content."""
         found = self.folder.metrics.stat()
         return self.sweep, self.run.id, found.st_size, found.st_mtime_ns
 

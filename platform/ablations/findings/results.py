@@ -90,7 +90,7 @@ class Results:
 
     @cached_property
     def remarks(self) -> tuple[Remark, ...]:
-        """Remarks that a reader must know before the numbers, the gravest first."""
+        """Remarks to read before the numbers, the most serious first."""
         found = remarks_of(self.plan, self.runs, comparison=self.comparison, stops=self.stops, stopped=self.stopped)
         if self.comparison is None:
             return found
@@ -100,8 +100,8 @@ class Results:
 
     @property
     def due(self) -> float:
-        """The compute at which a comparison of runs that all went to their end would be read: the end of the fitted
-        window, or the budget; of another trainer, the last compute of any run.
+        """The compute at which levels would be read if all runs had finished: the end of the fitted window, or the
+        budget; for another trainer, the last compute of any run.
         """
         if not self.plan.imported:
             return min(self.plan.budget_gpu_hours, self.plan.fit_to_gpu_hours)
@@ -109,7 +109,7 @@ class Results:
 
     @property
     def read_early(self) -> float | None:
-        """The compute of the comparison, if that is less than was due."""
+        """The compute of the comparison, if it is less than planned."""
         at = self.comparison and self.comparison.footing.compute
         return at if at and at * NEARLY < self.due else None
 
@@ -121,7 +121,7 @@ class Results:
         return f"at {compute_text(self.read_early)} of {compute_text(self.due)} {self.plan.compute_name}"
 
     def heading(self, question: Question) -> str:
-        """The heading of a question's numbers, with their compute if that is less than was due."""
+        """The heading of a question's numbers, with their compute if it is less than planned."""
         early = self.read_early if question.is_up_to_a_compute else None
         at = "" if early is None else f" at {compute_text(early)}"
         return f"{question.heading.format(reference=self.plan.reference)}{at}"
@@ -193,7 +193,7 @@ class Results:
         return line.asymptote if line else variant.asymptote
 
     def verdicts(self, name: str) -> str:
-        """The verdicts on a variant in few words: "weak; level down; ceiling down; cannot tell", or "no fit"."""
+        """The verdicts on a variant in a few words: "weak; level down; ceiling down; cannot tell", or "no fit"."""
         line = self.compared(name)
         verdicts = dict.fromkeys(one.verdict_said for one in line.answers.values()) if line else {}
         said = "; ".join(filter(None, [self.fit_verdict(name), *verdicts]))
@@ -409,7 +409,8 @@ def compare_variants(
     others: OtherSweeps = NO_OTHERS,
     footing: Footing | None = None,
 ) -> Comparison | None:
-    """Compare every variant that has a fit with the reference, on the footing of `on_one_footing`; None while the
+    """Compare every variant that has a fit with the reference, at the compute chosen by `on_one_footing`; None while
+    the
     reference has no fit."""
     fitted = {variant.name: variant.fits for variant in variants if variant.fits}
     if reference not in fitted:

@@ -27,7 +27,7 @@ from ablations.readings.fitted_run import FittedRun
 from ablations.text import compute_text
 
 ENDED_BY_ITS_RECIPE = re.compile(r"diverge|not finite|non-finite|\b(?:nan|inf)\b", re.IGNORECASE)
-"""Messages of runs that ended because of what they trained, not of where."""
+"""Messages of runs that ended because of what they trained, not because of the machine."""
 
 
 def remarks_on_ends(
@@ -45,14 +45,14 @@ def _read_early(plan: Plan, runs: Sequence[FittedRun], comparison: Comparison, d
     if footing.compute * NEARLY < due:
         ends = [last_compute(run.fit) for run in runs if run.fit is not None]
         is_by_reference = 2 * sum(end > footing.compute * MOST_APART for end in ends) >= len(ends)
-        why = f"no run of {reference} has come" if is_by_reference else "less than half of the runs have come"
+        why = f"no run of {reference} got" if is_by_reference else "fewer than half of the runs got"
         later = " As runs go on, that compute changes." if any(map(_goes_on, runs)) else ""
         text = f"Levels are read at {compute_text(footing.compute)} of {compute_text(due)} {unit}; {why} much farther."
         yield Remark(kind="read early", weight="warning", text=f"{text}{later}")
     for name, at in footing.own.items():
         of_variant = [run for run in runs if run.variant == name]
         some = [run for run in of_variant if run.fit is not None]
-        said = f"read at {compute_text(at)} {unit}, since none of its runs has come to {compute_text(footing.compute)}"
+        said = f"read at {compute_text(at)} {unit}, since none of its runs has reached {compute_text(footing.compute)}"
         after = f" So is {reference} beside it; {name} has no place in the ranking."
         yield remark_on("read early", name, some, len(of_variant), said, after, weight=_weight(some))
 

@@ -67,7 +67,7 @@ class Alternatives:
     others: tuple[Alternative, ...]
     deviance_of_1: dict[str, float]
     """Twice the log of the likelihood of the best ceiling over that of a ceiling of 1, by name of each family that has
-    weight: 0 for the family without a ceiling, infinite if other knowledge than the readings rules out 1."""
+    weight: 0 for the family without a ceiling, infinite if something other than the readings rules out 1."""
 
     @property
     def open_weight(self) -> float:

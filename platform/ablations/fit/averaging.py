@@ -44,7 +44,7 @@ def model_error_share(compute: np.ndarray, C_max: float) -> np.ndarray:
 
 @lru_cache(maxsize=256)
 def successors(fit: Fit) -> Sequence[Alternative]:
-    """The other families that have weight on the fit's readings; their draws take over from the fit's beyond C_max.
+    """The other families with weight given the fit's readings; their draws replace the fit's beyond C_max.
 
     Cached for the most recent fits, because a sweep uses each many times.
     """

@@ -16,7 +16,7 @@ COUNTS = ("prompts", "samples", "step")
 VARIANCES = ("answer_variance", "prompt_variance")
 """Variances of readings whose right answers were counted by prompt; NaN for other readings."""
 DATES = tuple((1.4e9 * unit, 2.2e9 * unit) for unit in (1 / 3600, 1.0, 1e3))
-"""Times from 2014 to 2039 in hours, seconds and milliseconds since 1970, which are no compute."""
+"""Times from 2014 to 2039 in hours, seconds and milliseconds since 1970; numbers like these are not compute."""
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)

@@ -26,7 +26,7 @@ error."""
 LEAST_FOR_AICC = max(family.num_parameters for family in FAMILIES) + 3
 """Smallest number of readings for which AICc exists for every family."""
 LEAST_WEIGHT = 0.01
-"""Families with less weight are dropped; the tails of an interval hold more than twice this weight."""
+"""Families with less weight are dropped; each tail of an interval has more than twice this weight."""
 ROUGH_SHAPE = (31, 17)
 """Nodes in p and q for the choice of an offset."""
 

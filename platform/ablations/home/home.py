@@ -40,8 +40,8 @@ class Home:
 
     @property
     def curves(self) -> Path:
-        """The folder of homes with the runs of other trainers' logs that were compared without an import, each with its
-        fits; the folder may be deleted at any time."""
+        """The folder of homes for other trainers' logs that were compared without an import, each with its runs and
+        fits; it may be deleted at any time."""
         return self.path / "curves"
 
     def sweep(self, name: str) -> Path:

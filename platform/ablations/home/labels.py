@@ -61,7 +61,7 @@ class StudySize:
         )
 
     def or_larger(self, other: "StudySize") -> "StudySize":
-        """The larger of both in each number."""
+        """The larger of the two sizes in each number."""
         return StudySize(
             num_variants=max(self.num_variants, other.num_variants),
             num_seeds=max(self.num_seeds, other.num_seeds),

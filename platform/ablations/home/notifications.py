@@ -80,7 +80,7 @@ def tell_webhook(sweep: StartedSweep, states: Mapping[str, RunState], held: str 
 
 
 def events(sweep: StartedSweep, states: Mapping[str, RunState], held: str) -> Iterator[Event]:
-    """Everything that can be told of these states."""
+    """Every event that these states give rise to."""
     names = {run.id: run_name(one.name, run.seed) for one in sweep.plan.variants for run in one.runs}
     for run, state in states.items():
         name = names[run]

@@ -50,14 +50,14 @@ class Plan:
     compute_name: str = "modelled GPU-hours"
     """Unit of all compute: "modelled GPU-hours", or "measured device-hours" on the wall clock."""
     budget_gpu_hours: float
-    """Compute to train each run for; of imported runs that at which they are compared."""
+    """Compute to train each run for; for imported runs, the compute at which they are compared."""
     fit_from_gpu_hours: float
     fit_to_gpu_hours: float
     """Evaluations outside [fit_from, fit_to] are not fitted; those above check the forecast."""
     fit: dict[str, Any] = field(default_factory=dict)
     """Settings of the curve fits, as in the sweep file: {"r0": "anchored", "loss": "squares", "task": null, ...}."""
     published: dict[str, dict[str, float]] = field(default_factory=dict)
-    """A paper's published values, by variant: {"loo-loss": {"A": 0.59, "B": 1.77, "C_mid": 2600.0}}."""
+    """The paper's published values by variant: {"loo-loss": {"A": 0.59, "B": 1.77, "C_mid": 2600.0}}."""
     begun: StudySize | None = None
     """The size of the study before `--shorten`; None for a study that was not shortened."""
     search: bool = False
@@ -99,7 +99,7 @@ class Plan:
 
     @property
     def hours_name(self) -> str:
-        """The unit without the way of counting: `GPU-hours`, or `device-hours` on the wall clock."""
+        """The unit without the way it is counted: `GPU-hours`, or `device-hours` on the wall clock."""
         return self.compute_name.rpartition(" ")[2]
 
     def hours_text(self, compute_gpu_hours: float) -> str:

@@ -1,4 +1,4 @@
-"""Where an imported run comes from: `source.json` in its folder, which a run that was trained here does not have.
+"""Where an imported run comes from: `source.json` in its folder, which runs trained here do not have.
 
 {"reader": "verl", "version": "0.1.0 3f0c9a1b2d4e", "place": "runs/dapo-s1.jsonl", "start": "seed 1",
  "files": [{"path": "/data/runs/dapo-s1.jsonl", "bytes": 48211, "modified_ns": 1764167574000000000,
@@ -20,7 +20,7 @@ from scalerl.run.run_folder import RunFolder
 
 SOURCE_FILE = "source.json"
 JUST_NOW_NS = 100_000_000
-"""Age below which another change may leave a file's time as it is, since some file systems round it."""
+"""Age below which a further change may not show in a file's time, since some file systems round it."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -34,7 +34,7 @@ class SourceFile:
 
     @classmethod
     def of(cls, path: Path) -> "SourceFile":
-        """The file as it is now; OSError if it cannot be read."""
+        """The file in its current state; OSError if it cannot be read."""
         found = path.stat()
         is_at_rest = time.time_ns() - found.st_mtime_ns > JUST_NOW_NS
         return cls(
@@ -65,7 +65,7 @@ class RunSource:
     place: str
     """Name of the log in messages."""
     start: str = ""
-    """Runs with equal, not empty starts began alike (`ablations.fit.curve.Curve.start`)."""
+    """Runs with equal, non-empty starts began alike (`ablations.fit.curve.Curve.start`)."""
     files: tuple[SourceFile, ...] = ()
 
     def write(self, folder: RunFolder) -> None:

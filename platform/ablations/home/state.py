@@ -43,7 +43,7 @@ class State(StrEnum):
 
     @property
     def is_failure(self) -> bool:
-        """True if the run ended early without a request to end."""
+        """True if the run ended early without being asked to."""
         return self in (State.FAILED, State.LOST, State.TIMED_OUT, State.OUT_OF_MEMORY, State.NODE_FAILED)
 
     @property
@@ -75,7 +75,7 @@ class RunState:
     """Step of the supervised start that the run trains or waits for."""
     compute_gpu_hours: float = 0.0
     wall_s: float = 0.0
-    """Wall-clock seconds that all attempts took for `compute_gpu_hours`; 0 if unknown."""
+    """Wall-clock seconds of all attempts that went into `compute_gpu_hours`; 0 if unknown."""
     pace_s: float | None = None
     """Current wall-clock seconds per GPU-hour."""
     pass_rate: float | None = None

@@ -20,11 +20,11 @@ from ablations.logs.steps_back import places_of_resumes
 from ablations.text import counted
 
 SHARE_OF_TRAINING_STEPS, SHARE_OF_SCORE_STEPS = 0.9, 0.5
-"""Shares of steps: of those of training that a column must have, and of the score's that training must have."""
+"""Shares of steps: of the training steps that a column must have, and of the score's steps that training must have."""
 MOST_AT_THE_END = 3
-"""Rows from the last one of a column on, from which the column is no longer logged, if their steps lie as close."""
+"""Number of rows that a column may lack at the end and still count as logged."""
 MOST_ATTEMPTS_SAID = 3
-"""Attempts of which each has a sentence of its own."""
+"""Maximum number of attempts that get a sentence each."""
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -45,11 +45,11 @@ class AttemptStart:
 
     row: int
     step: float
-    """The first step that is logged anew."""
+    """The first step that is logged again."""
     after: float
     """The last step before it that still counts; minus infinity if none does."""
     reached: float
-    """The last step of the attempt before."""
+    """The last step of the previous attempt."""
 
 
 def counting_rows(log: Log, steps: np.ndarray, score: Collection[str], needed: Collection[str]) -> CountingRows:

@@ -22,7 +22,7 @@ from ablations.nearest_name import did_you_mean, scores_first
 
 MOST_NESTED, MOST_OPERATORS = 50, 200
 MOST_SHOWN = 200
-"""Characters of an expression in a message."""
+"""Maximum length of an expression quoted in a message."""
 NUMBER_TEXT = re.compile(r"(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?")
 WORD = re.compile(r"[^\s()*+,<>=!`]+")
 FUNCTION = re.compile(r"([A-Za-z_]\w*)\s*\(")
@@ -55,7 +55,8 @@ Expression = Constant | ColumnOf | Call
 
 
 def increases(values: np.ndarray) -> np.ndarray:
-    """The increase since the value before, the first since 0; missing where the value is, so `cumsum(diff(x))` is x."""
+    """The increase since the previous value, or since 0 for the first; missing where the value is, so `cumsum(diff(x))`
+    is x."""
     found = np.full(values.shape, np.nan)
     present = ~np.isnan(values)
     found[present] = np.diff(values[present], prepend=0.0)
@@ -116,7 +117,7 @@ def parse(text: str, columns: Collection[str], *, option: str) -> Expression:
 
 
 def column_text(name: str) -> str:
-    """A column as it is written in an expression, in backticks."""
+    """A column as written in an expression, in backticks."""
     return f"`{name}`"
 
 

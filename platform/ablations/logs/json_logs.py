@@ -16,7 +16,7 @@ STEPS = ("step", "_step", "global_step")
 
 
 def read_json_lines(path: Path, name: str) -> Log:
-    """The log of a file with one JSON object a line.
+    """The log of a file with one JSON object per line.
 
     A last line that is not JSON is skipped with a note, since the trainer may still be writing it; any other such line
     raises FileError.

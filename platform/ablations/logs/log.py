@@ -54,11 +54,11 @@ class Log:
     begins: tuple[int, ...] = ()
     """The rows with which later parts of the run begin, written by other processes."""
     restarts: tuple[tuple[int, np.ndarray], ...] = ()
-    """Of each restart that the file marks, its first row, and True for the rows that it overwrites."""
+    """For each restart marked in the file: its first row, and True for each row that it overwrites."""
     axes: Mapping[str, str] = field(default_factory=dict)
-    """Of columns that have steps of their own, the column with these steps."""
+    """For each column with its own steps, the column that holds them."""
     rewound_to: float | None = None
-    """The own step of the part before after which this one goes on, if its writer has said so."""
+    """The step of the previous part after which this part continues, if its writer recorded it."""
     notes: tuple[str, ...] = ()
     written: tuple[float, float] | None = None
     """Times at which the first and the last row were written, in seconds since 1970, if the file has them."""
@@ -127,7 +127,7 @@ def unreadable(path: Path, error: OSError) -> FileError:
 
 
 def extra(module: str, *, package: str, reads: str) -> Any:
-    """The module; raises AblationsError with the pip command if its package is not installed, or does not start."""
+    """The module; raises AblationsError with the pip command if its package is not installed or cannot be imported."""
     try:
         return import_module(module)
     except ImportError as error:

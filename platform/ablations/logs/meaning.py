@@ -1,4 +1,4 @@
-"""Finds the columns of a log that are step, score and compute, and makes the curve."""
+"""Finds a log's columns of steps, scores and compute, and makes the curve."""
 
 from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
@@ -27,11 +27,12 @@ from ablations.text import counted
 SECONDS_PER_HOUR = 3600
 GPU_HOURS = "GPU-hours"
 BEGINS_AGAIN = 0.5
-"""Share of the compute so far below which a fall is a counter that begins again, not a value logged late."""
+"""Share of the compute so far; a drop below it means that the counter restarted, not that a value was logged late."""
 STEPS_SHOWN = 3
 """Steps in a message."""
 LEAST_SCORES, MOST_WAIT = 3, 3.0
-"""Scores from which their end is judged, and the largest wait for one, as a multiple of the longest so far."""
+"""Number of scores needed to tell that the score has ended, and the longest gap allowed, as a multiple of the longest
+so far."""
 STEP_OF_ROW = "the step, once for each row"
 """Name for the step in the compute of a trainer, regardless of the column that holds it."""
 
@@ -51,7 +52,7 @@ class LogMeaning:
     score: str | None = None
     compute: str | None = None
     samples: str | None = None
-    """All generations behind a score."""
+    """Number of generations that a score is averaged over."""
 
     @property
     def preset(self) -> Preset | None:
@@ -60,7 +61,7 @@ class LogMeaning:
 
     @property
     def steps(self) -> tuple[str, ...]:
-        """Columns of steps that are asked for, or are the trainer's."""
+        """The requested columns of steps, or else the trainer's."""
         return (self.step,) if self.step else self.preset.steps if self.preset else ()
 
     def check(self) -> None:

@@ -17,7 +17,8 @@ USUAL_NAMES = (
 `dapo-s0.5` is no seed 0, and `dapo-s1-0.01` is not dated.
 """
 SEED_INSIDE = re.compile(r"(?:(.+?)[-_.,/ (]+)?seed[-_= ]*(\d+)\)?([-_.,/ ].+)", re.IGNORECASE)
-"""A usual name with the seed inside or first: `dapo_seed1_lr1e-6` and `seed1_dapo_lr1e-6` are variant `dapo_lr1e-6`."""
+"""A common form with the seed in the middle or first: `dapo_seed1_lr1e-6` and `seed1_dapo_lr1e-6` are variant
+`dapo_lr1e-6`."""
 
 
 @dataclass(frozen=True, kw_only=True)

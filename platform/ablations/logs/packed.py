@@ -1,4 +1,4 @@
-"""Values of one column of a log in little memory: a float takes 8 bytes, and a text at most as many as in its file.
+"""Stores the values of a log's column compactly: a float takes 8 bytes, and a text at most as many as in its file.
 
 Every value comes back as it was given, with two exceptions, which no curve can be made of: of a text of more than
 LONGEST_TEXT characters the beginning and a checksum are kept, and of a list its text.
@@ -18,7 +18,7 @@ MOST_EXACT = 2**53
 IS_MISSING, IS_FLOAT, IS_WHOLE, IS_TRUTH = range(4)
 KIND_OF = {NoneType: IS_MISSING, float: IS_FLOAT, int: IS_WHOLE, bool: IS_TRUTH}
 NUMBER_SIGNS = b"0123456789.-+eE,"
-"""Characters of which two fit into a byte; the last one parts the texts."""
+"""Characters that fit two to a byte; the last one separates the texts."""
 PLACE_OF_SIGN = np.full(256, 255, dtype=np.uint8)
 PLACE_OF_SIGN[[*NUMBER_SIGNS]] = np.arange(len(NUMBER_SIGNS))
 BETWEEN = "\0"
@@ -34,7 +34,7 @@ class Packed(Protocol):
     def __iter__(self) -> Iterator[Any]: ...
 
     def different(self) -> Iterable[Any]:
-        """The values, as far as it is cheap each once."""
+        """The values, without repeats where that is cheap."""
         ...
 
     def present(self, has_no_value: Callable[[Any], bool]) -> np.ndarray:
@@ -124,7 +124,7 @@ class Texts:
 
 @dataclass(frozen=True, eq=False, slots=True)
 class Objects:
-    """Any other values, as they are."""
+    """Any other values, stored unchanged."""
 
     values: tuple[Any, ...]
 
@@ -143,7 +143,7 @@ class Objects:
 
 
 def pack(values: Sequence[Any]) -> Packed:
-    """The values in little memory."""
+    """The values, stored compactly."""
     types = {*map(type, values)}
     if types == {float}:
         return Numbers(np.array(values), IS_FLOAT)

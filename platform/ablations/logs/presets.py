@@ -25,19 +25,19 @@ class Preset:
     older_seconds: tuple[tuple[str, ...], ...] = ()
     """Times in older versions: each tuple instead of `seconds`, if the log has none of those before it."""
     summands: tuple[str, ...] = ()
-    """Scores of which, if there are several, the others are sums; then each may be meant."""
+    """Scores that the others sum up if a log has several of them; any of these may then be meant."""
     not_scores: tuple[str, ...] = ()
     """Names that look like scores."""
     steps: tuple[str, ...] = ()
     """Columns with the step; each row uses the first that it has, or without any the file's own step."""
     is_mean: bool = False
-    """True if each time is the mean over the steps since the row before, not the time of one step."""
+    """True if each time is the mean over the steps since the previous row, not the time of one step."""
 
     of_batches: bool = False
     """True if a score is the mean of the means of batches, whose last may be smaller; prompts come in another order
     each time. The number of answers then does not give its error."""
     training: Mapping[str, str] = field(default_factory=dict)
-    """Its names for the columns of a train row, with ours; in W&B `train/` may stand before them."""
+    """The trainer's names for the columns of a train row, with ours; in W&B they may have the prefix `train/`."""
 
     def score_columns(self, columns: Iterable[str]) -> list[str]:
         """The columns that may be the held-out score, in order."""

@@ -1,4 +1,4 @@
-"""The values of a row, as trainers write them: names of nested ones, and which of them are numbers."""
+"""The values of a row as trainers write them: flattens nested names and recognises numbers."""
 
 from collections.abc import Iterable, Iterator, Mapping
 from datetime import UTC, datetime
@@ -21,11 +21,11 @@ def flat(row: Mapping[str, Any], above: str = "") -> Iterator[tuple[str, Any]]:
 
 
 class TwoValues(TextOf):
-    """The two values of a name that a row has twice, which no column can hold: `TwoValues("0.5 and 0.8")`."""
+    """The two values of a name that occurs twice in a row; no column can hold both: `TwoValues("0.5 and 0.8")`."""
 
 
 def one_each(pairs: Iterable[tuple[str, Any]]) -> dict[str, Any]:
-    """The values by name; of a name that comes twice, the one that is no missing value, or TwoValues if they differ."""
+    """The values by name; for a name that occurs twice, the value that is not missing, or TwoValues if they differ."""
     found: dict[str, Any] = {}
     for name, value in pairs:
         if name not in found or has_no_value(found[name]) or found[name] == value:
@@ -38,7 +38,7 @@ def one_each(pairs: Iterable[tuple[str, Any]]) -> dict[str, Any]:
 
 
 def one_each_of_json(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    """An object of JSON, quickly if no name comes twice."""
+    """A JSON object; fast if no name occurs twice."""
     found = dict(pairs)
     return found if len(found) == len(pairs) else one_each(pairs)
 

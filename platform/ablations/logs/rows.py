@@ -28,15 +28,15 @@ from ablations.logs.row_values import (
 OF_RUNS = {"seed", "run", "run_id", "trial"}
 """Names of columns whose numbers may tell runs apart."""
 ROWS_OF_A_CHUNK, VALUES_OF_A_CHUNK = 256, 50_000
-"""Rows that are packed at a time, or fewer if they have more values."""
+"""Number of rows packed at once; fewer if they have many values."""
 ROWS_BY_COLUMN = 4096
-"""Rows of a chunk that come by column."""
+"""Rows of a chunk that arrive by column."""
 CLOCKS = {"timestamp", "walltime", "wallclock", "time", "datetime", "date", "createdat", "loggedat", "ts"}
-"""Names of columns with the time of day, in small letters without blanks."""
+"""Names of columns with the time of day, in lower case without spaces."""
 LEAST_TIME = 1e8
 """Seconds since 1970 from which a number is a time of day."""
 MOST_SETS = 64
-"""Sets of columns that are told apart, those in most rows."""
+"""Maximum number of column sets kept apart; those in most rows are kept."""
 
 
 Row = Mapping[str, Any]

@@ -1,4 +1,4 @@
-"""Logs and curves as rows of the run log: of a program of a command study, and of what is imported."""
+"""Logs and curves as rows of the run log, for the programs of a command study and for imported runs."""
 
 import math
 import re

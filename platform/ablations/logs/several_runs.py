@@ -1,4 +1,4 @@
-"""Several runs in one table, and the parts of a run that was resumed.
+"""Several runs in one table, and the parts of a resumed run.
 
 Runs are told apart by columns such as `method` and `seed`, or have a column each, as in a chart that W&B's page
 exports: `Step, dapo-s0 - val/acc, dapo-s0 - val/acc__MIN, dapo-s0 - val/acc__MAX, dapo-s1 - val/acc, ...`.
@@ -28,7 +28,7 @@ def runs_in(log: Log, keys: Sequence[str]) -> list[Log]:
 
 
 def joined(parts: Sequence[Log], steps: Sequence[str] = ()) -> Log:
-    """The log of a run that was resumed, from its parts; AblationsError if a part does not go on from the first.
+    """The log of a resumed run, from its parts; AblationsError if a part does not continue the first.
 
     `steps` are columns of steps that count before the files' own.
     """

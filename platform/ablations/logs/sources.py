@@ -38,12 +38,12 @@ GENERAL_NAMES = re.compile(
     r"|training_log|version)([-_]\d+)?",
     re.IGNORECASE,
 )
-"""General names of files and folders; the folder above then names the run."""
+"""Generic names of files and folders; the parent folder then names the run."""
 EVALUATIONS = re.compile(
     r"(.+[-_.])?(eval|evaluation|test|val|valid|validation)s?([-_.](history|logs?|metrics|progress|results|scores))?",
     re.IGNORECASE,
 )
-"""Names of files that may hold the scores of a run whose file with a general name has those of training."""
+"""Names of files that may hold the scores of a run whose generic file has only the training metrics."""
 PART_OF_A_NAME = re.compile(r"(s|seed|seed[-_=])?\d+", re.IGNORECASE)
 """Names that tell the runs of one folder apart: `dapo/seed1` is `dapo-seed1`."""
 ROLLOUTS = re.compile(r"(train|val)_data_step\d+\.jsonl")
@@ -51,7 +51,7 @@ ROLLOUTS = re.compile(r"(train|val)_data_step\d+\.jsonl")
 DOWNLOAD = re.compile(r"run-(.+)-tag-.+")
 """The name of a file that TensorBoard's page exports, without its ending."""
 SECOND_CHOICES = (".json", ".log", ".out", ".txt")
-"""Files of a folder that are its log only if no other file can be."""
+"""Files that count as a folder's log only if no other file can be one."""
 LOG_KINDS = (
     f"files are {', '.join((*LOG_READERS, DATABASE))}, the text files also as .gz, and TensorBoard's event files; "
     f"folders hold one of them, a {STATE} or checkpoints with one"
@@ -144,7 +144,8 @@ def _events_below(folder: Path) -> tuple[Path, ...]:
 
 
 def name_of_path(path: Path) -> str:
-    """The name of a run: that of its file or folder, with or instead of the folder above if it does not say enough."""
+    """The name of a run: its file or folder, together with or replaced by the parent folder if that name is too
+    generic."""
     path = path.absolute()
     name = path.name if path.is_dir() else _stem(path)
     if path.parent.name and GENERAL_NAMES.fullmatch(name):

@@ -9,7 +9,7 @@ from ablations.errors import AblationsError
 from ablations.logs.log import Log
 
 SLOWEST_RISE, FASTEST_RISE = 0.8, 1.25
-"""Bounds of the rise of a score's own steps, for each step of training, within which both count the same."""
+"""Bounds on the increase of a score's own steps per training step, within which both count the same thing."""
 
 
 def axes_of(columns: Collection[str], defined: Sequence[tuple[str, str]]) -> dict[str, str]:

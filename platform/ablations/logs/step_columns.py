@@ -29,7 +29,7 @@ class StepColumns:
         return len(self._steps)
 
     def log(self, place: str, step: int, name: str, value: float) -> None:
-        """Add a value; the step is a column already, so another of this name is left out."""
+        """Add a value; one with the name of the step column is left out, since the step has its column already."""
         if name == STEP_COLUMN:
             return
         if (column := self._columns.get(name)) is None:

@@ -14,9 +14,9 @@ from ablations.text import counted
 MOST_MISSING = 0.05
 """Largest share of steps that may be missing; above it the summed compute would be wrong."""
 MOST_REPEATED = 0.5
-"""Share of steps in several runs from which these are no attempts at one."""
+"""Share of repeated steps from which rows belong to several runs, not to attempts at one."""
 MOST_SCORED = 0.5
-"""Share of steps with a score above which the score may be that of training."""
+"""Share of steps with a score above which the score may be the training score."""
 
 OF_KINDS = {
     "benchmark", "data_source", "dataset", "env", "environment", "eval_set", "event", "key", "kind", "metric", "mode",

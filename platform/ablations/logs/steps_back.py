@@ -11,9 +11,9 @@ MANY, MOST_STEPS, OFTEN = 3, 0.5, 0.25
 USUAL_QUANTILE = 0.25
 """Quantile of the distances between steps that is the usual distance; at some, a value may be missing."""
 MOST_OF_BACK = 0.9
-"""Quantile of how far writers that run side by side are apart."""
+"""Quantile of the steps back that counts as the distance between writers that run side by side."""
 SHARE_OF_MIXED = 0.25
-"""Share of steps that are lower than the one before from which steps are in no order."""
+"""Share of steps lower than the previous one, above which the steps are unordered."""
 
 
 def places_of_resumes(at: np.ndarray, begins: Collection[int], *, may_stay: bool) -> list[int]:

@@ -30,7 +30,7 @@ def read_csv_log(path: Path, name: str) -> Log:
 
 
 def read_parquet(path: Path, name: str) -> Log:
-    """The log of a Parquet file; FileError if it is none, AblationsError without the library `pyarrow`."""
+    """The log of a Parquet file; FileError for any other file, AblationsError without the library `pyarrow`."""
     parquet = extra("pyarrow.parquet", package="pyarrow", reads=f"{path}: a Parquet file")
     arrow = extra("pyarrow", package="pyarrow", reads=f"{path}: a Parquet file")
     try:

@@ -21,7 +21,7 @@ from ablations.logs.step_columns import STEP_COLUMN, StepColumns
 
 LENGTH_FIELD, CHECKSUM = 8, 4
 MOST_CHECKED = 4096
-"""Longest record whose checksum is compared, in bytes; longer ones are images and the like."""
+"""Longest record whose checksum is verified, in bytes; longer ones hold images and the like."""
 PACKAGE = "tensorboard"
 
 
@@ -30,12 +30,12 @@ class EventFile:
     """What is known of an event file: `EventFile(row=0)`."""
 
     row: int
-    """The row of the log with which it begins."""
+    """The row of the log at which the file begins."""
     first: float = math.inf
     last: float = -math.inf
     """Times of the first and the last value."""
     is_marked: bool = False
-    """True after a mark of a start."""
+    """True once a start marker has been read."""
 
 
 def read_event_files(paths: Sequence[Path], name: str) -> Log:

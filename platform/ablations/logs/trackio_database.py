@@ -36,7 +36,7 @@ def read_trackio(path: Path) -> list[Log]:
     except sqlite3.Error as error:
         raise place.error(f"cannot be read ({error})", "name a file <project>.db of Trackio's folder") from None
     if not rows:
-        raise place.error("no run has logged a row", "let the trainer log at least one step first")
+        raise place.error("no run has logged anything yet", "let the trainer log at least one step first")
     return [
         log_of_columns(
             of_run,

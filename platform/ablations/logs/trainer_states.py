@@ -18,7 +18,7 @@ HISTORY = "log_history"
 SUMMARY = "train_runtime"
 """Column of the row that is added after training, and that no checkpoint has."""
 LEAST_GAP_S = 60.0
-"""Seconds between the files of two runs below which they may have these times from a copy."""
+"""Time difference in seconds below which the files of two runs may owe their times to a copy."""
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -27,12 +27,12 @@ class TrainerState:
 
     path: Path
     rows: frozenset[str]
-    """Its history without the summary of a whole training, as texts."""
+    """Its history as texts, without the final summary of training."""
     modified: float
 
     @property
     def name(self) -> str:
-        """The name of its checkpoint, or of the file that stands beside the checkpoints."""
+        """The name of its checkpoint, or of the file next to the checkpoints."""
         return self.path.parent.name if self.path.parent.name.startswith("checkpoint-") else self.path.name
 
     def is_of_run_of(self, other: "TrainerState") -> bool:

@@ -1,4 +1,4 @@
-"""Use of the compute of a run or a variant: device-seconds by role and activity, and compute without effect.
+"""How a run or a variant used its compute: device-seconds by role and activity, and compute without effect.
 
 The trainer records them (`scalerl.cluster.device_seconds`, and the columns of a step); this module reads them from run
 logs and puts them side by side.
@@ -145,7 +145,7 @@ class HoursSoFar:
         self._wasted = dict.fromkeys(WASTE_HEADINGS, 0.0)
 
     def add(self, row: Mapping[str, Any]) -> None:
-        """Add a row; only those of optimiser steps count."""
+        """Add a row; only rows of optimiser steps count."""
         if row["kind"] != "train":
             return
         spent, self._compute, self._last = row["compute_gpu_hours"] - self._compute, row["compute_gpu_hours"], row

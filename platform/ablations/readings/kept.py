@@ -1,4 +1,5 @@
-"""Results kept in files, each named by everything that determines it: read if it is there, else made and written.
+"""Results kept in files, each named after everything that determines it: read if the file exists, else made and
+written.
 
 If anything behind a result changes, its file has another name; an unreadable file is replaced. The folders may be
 deleted at any time.

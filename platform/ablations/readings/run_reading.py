@@ -127,7 +127,7 @@ def read_log(folder: RunFolder, name: str, settings: FitSettings) -> RunReading:
 
 
 def recipe_and_seed(folder: RunFolder) -> tuple[AnyRecipe, int] | None:
-    """The recipe of a run and its seed; None if they cannot be read, which callers that need them report."""
+    """The recipe of a run and its seed; None if they cannot be read (callers that need them report it)."""
     try:
         return folder.read_recipe()
     except (OSError, ValueError):

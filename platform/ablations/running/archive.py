@@ -1,4 +1,4 @@
-"""Packs a sweep and its runs into one file, `loo.tar.gz`, from which another home folder reads the same numbers.
+"""Packs a sweep and its runs into one file, `loo.tar.gz`, which gives the same numbers in another home folder.
 
 >>> export_sweep(read_sweep(home, "loo"), Path("loo.tar.gz"))
 

@@ -41,7 +41,7 @@ class Executor(ABC):
         """The pool that trains the sweep's runs."""
 
     def train(self, study: Study, sweep: StartedSweep, tracking_uri: str | None, console: Console) -> None:
-        """Train the runs that have not reached the budget, or hand them to jobs that need no command."""
+        """Train the runs that have not reached the budget, or hand them to jobs that outlive the command."""
         train_missing(study, sweep, self.pool(sweep, console), tracking_uri, console)
 
 

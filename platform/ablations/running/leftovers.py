@@ -1,4 +1,5 @@
-"""Temporary files and folders of exports and imports, which the next of them removes if their process was killed."""
+"""Temporary files and folders of exports and imports; if a process was killed, the next export or import removes its
+own."""
 
 import os
 import re
@@ -14,13 +15,13 @@ TEMPORARY = re.compile(
 
 
 def temporary_in(folder: Path, purpose: str) -> Path:
-    """A new name in `folder` for an "export" or "import"; what killed ones have left there is removed first."""
+    """A new name in `folder` for an "export" or "import"; first, the leftovers of killed ones are removed."""
     remove_temporary(folder)
     return folder / f".ablations-{purpose}-{socket.gethostname()}-{os.getpid()}-{uuid.uuid4().hex[:8]}.tmp"
 
 
 def remove_temporary(folder: Path) -> None:
-    """Remove what exports and imports of this machine have left in `folder` whose process is gone."""
+    """Remove from `folder` the leftovers of this machine's exports and imports whose process is gone."""
     for path in folder.glob(".*"):
         found = TEMPORARY.fullmatch(path.name)
         if (

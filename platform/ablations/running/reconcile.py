@@ -1,4 +1,4 @@
-"""Brings a sweep and its jobs into agreement: counts missing runs, cancels jobs that left the file or were held.
+"""Reconciles a sweep with its jobs: counts missing runs, cancels jobs that were held or whose runs left the file.
 
 Nothing here trains or waits.
 """

@@ -38,7 +38,7 @@ if TYPE_CHECKING:
     from ablations.search.optuna_study import OptunaStudy, Proposal
 
 MAX_ASKS = 20
-"""Number of known points the sampler may propose in a row before an unknown one is drawn instead."""
+"""Number of known points that the sampler may propose in a row before a new one is drawn instead."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -49,7 +49,7 @@ class SearchState:
     sweep: StartedSweep
     record: SearchRecord
     last_number: int = -1
-    """Highest number of any trial so far, including those outside the present space; names are not reused."""
+    """Highest number of any trial so far, including those outside the current space; names are not reused."""
 
     @property
     def plan(self) -> Plan:

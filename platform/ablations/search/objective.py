@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 CAP = 10.0
 """Upper limit of the compute reported to a sampler, in budgets; a forecast beyond it only means that the score is far
-away."""
+off."""
 FLOOR = 1e-3
 """Lower limit of the compute reported to a sampler, in budgets, for a score that is met before RL."""
 
@@ -57,7 +57,7 @@ def told(objective: Objective, found: float | None, budget_gpu_hours: float) -> 
 
 
 def pareto_front(values: Sequence[Sequence[float]], maximised: Sequence[bool]) -> list[int]:
-    """Positions of the values that no other value beats by being as good in everything and better in something."""
+    """Positions of the values that no other value dominates (as good in everything and better in something)."""
     signed = [[one if up else -one for one, up in zip(point, maximised, strict=True)] for point in values]
     return [position for position, point in enumerate(signed) if not any(_beats(other, point) for other in signed)]
 

@@ -19,7 +19,7 @@ LINES_BESIDE_ROWS = 10
 
 
 class LiveStatus:
-    """Shows a sweep while it runs: a live table in a terminal, elsewhere a line when something has changed."""
+    """Shows a sweep while it runs: a live table in a terminal, elsewhere a line for each change."""
 
     def __init__(self, console: Console) -> None:
         self._console = console

@@ -11,11 +11,11 @@ from ablations.status.live_table import say
 from ablations.status.rows import RunRow
 
 TELL_EVERY_S = 30.0
-"""Seconds between two looks for events of running runs."""
+"""Seconds between two checks for events of running runs."""
 
 
 class Notifier:
-    """Checks the rows of a sweep from time to time, and prints once on the console why the webhook fails."""
+    """Checks the rows of a sweep from time to time, and prints the reason once if the webhook fails."""
 
     def __init__(self, console: Console) -> None:
         self._console = console

@@ -16,7 +16,7 @@ from ablations.status.rows import RunRow
 
 
 def remarked(sweep: StartedSweep, rows: Sequence[RunRow]) -> tuple[list[RunRow], tuple[Remark, ...]]:
-    """The rows with a collapse or a fall among the warnings of its run, and all remarks, the gravest first."""
+    """The rows, with collapses and falls among their warnings, and all remarks, the most serious first."""
     runs = [run_of_row(sweep, row) for row in rows]
     said = [
         replace(row, state=replace(row.state, warnings=warnings_of_run(run, sweep.plan.hours_name)))
@@ -26,7 +26,7 @@ def remarked(sweep: StartedSweep, rows: Sequence[RunRow]) -> tuple[list[RunRow],
 
 
 def run_of_row(sweep: StartedSweep, row: RunRow) -> FittedRun:
-    """The run with its kept fit, if there is one, in the state that the sweep and Slurm know."""
+    """The run with its saved fit, if any, in the state reported by the sweep and Slurm."""
     folder, name, state = sweep.run(row.id), run_name(row.variant, row.seed), row.state
     reading = read_kept(folder, name, sweep.plan.fit_settings) or RunReading(
         curve=None, fit=None, reason="", cost_gpu_hours=state.compute_gpu_hours, hours=None

@@ -11,7 +11,7 @@ from ablations.home.state import RunState, State
 from ablations.status.time_left import sweep_seconds_left
 
 BEYOND = 1.1
-"""Fraction of the budget that the last step of a run does not exceed."""
+"""Multiple of the budget that a run's last step does not overshoot."""
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -37,7 +37,7 @@ class Claim(Frozen):
     """The quantity compared: pass rate at equal compute, ceiling A, or compute to a common pass rate."""
     says: Literal["up", "down", "same", OverScales]
     """Direction in which the variant differs: `of: compute` and `says: down` is less compute. "carries", "fades" and
-    "flips" are what becomes of its difference from the reference over the scales of the study."""
+    "flips" say how its difference from the reference develops over the scales of the study."""
     by: Annotated[float, Field(gt=0)] | None = None
     """The published size: a difference in pass rate, or a ratio of compute above 1. Default: 0.02, or 1.1 for compute.
     With `says: same`, the largest difference that still counts as no difference."""
@@ -60,7 +60,7 @@ class Claim(Frozen):
 
     @property
     def is_over_scales(self) -> bool:
-        """True if the claim is what becomes of a difference over the scales of a study."""
+        """True if the claim is about how a difference develops over the scales of a study."""
         return self.says in get_args(OverScales)
 
     @property

@@ -69,7 +69,7 @@ class Study:
 
     sweep: Sweep
     scale: str
-    """The scale in use: the one of `--scale`, else the sweep's; empty if the trainer is a program."""
+    """The scale in use: that of `--scale`, else the sweep's; empty if the trainer is a program."""
     sets: tuple[str, ...]
     """Command-line settings, which apply to every variant."""
     variants: tuple[Variant, ...]
@@ -79,9 +79,9 @@ class Study:
     budget_at: Place
     """The place of the compute of each run in the file."""
     made: Mapping[str, Any] = field(default_factory=dict)
-    """What the scale changes in the one that it is made from; empty for the scale of a file."""
+    """The scale's changes to the scale that it is made from; empty for a scale from a file."""
     possible_pairs: tuple[TwoChanges, ...] = ()
-    """Every two changes that could be trained together; empty of a file without `pairs`."""
+    """Every pair of changes that could be trained together; empty for a file without `pairs`."""
     space: SearchSpace | None = None
     """The space of a search; None without one. Each trial becomes a variant (`ablations.search`)."""
 
@@ -92,7 +92,7 @@ class Study:
 
     @property
     def pairs(self) -> list[TwoChanges]:
-        """The variants' names of every two changes that are trained together."""
+        """The names of both variants of every pair of changes trained together."""
         if not self.sweep.pairs:
             return []
         names = [variant.name for variant in self.variants]
@@ -116,7 +116,7 @@ class Study:
 
 
 def highest_of(recipes: Iterable[AnyRecipe], task: str | None) -> float | None:
-    """The highest limit of any of the recipes on the fitted task; None if one recipe has no known limit."""
+    """The highest limit among the recipes on the fitted task; None if any recipe has no known limit."""
     limits: dict[str, float] = {}
     for recipe in recipes:
         if not isinstance(recipe, ResolvedRecipe):

@@ -19,9 +19,9 @@ from scalerl.recipe import Scale
 
 Multiples = Annotated[tuple[Annotated[float, Field(ge=0.001, le=10_000)], ...], Field(min_length=1)]
 IN_NAMES = {"model_size": "size", "length": "length", "batch": "batch"}
-"""What a key adds to the name of a scale."""
+"""The suffix that a key adds to the name of a scale."""
 NEAR = 0.01
-"""A number of heads may differ from a whole one by this."""
+"""Tolerance for a number of heads to count as whole."""
 
 
 def scale_stem(written: str) -> str:
@@ -34,8 +34,8 @@ class ScaleFamily(Frozen):
 
         scales: {of: bench, model_size: [0.25, 1, 4]}
 
-    Each list has a number for every scale: how many times as much as in the scale `of`. Several lists go together, the
-    first numbers of all, then the second ones. Learning rate and everything else stay, and the unit of compute grows by
+    Each list has one factor per scale, relative to the scale `of`. Several lists are combined in step: the first
+    numbers of all lists, then the second ones. Learning rate and everything else stay, and the unit of compute grows by
     the product, so that a run has about as many steps at every scale. A scale is called by what differs:
     `bench-size0.25`, `bench`, `bench-size4`; `platform sweep FILE --dry-run` shows its settings.
     """
@@ -80,7 +80,7 @@ class ScaleFamily(Frozen):
         return tuple("-".join([stem, *parts]) for parts in differing)
 
     def overrides(self, name: str, scale: Scale, source: Source) -> list[Override]:
-        """What the scale called `name` changes in `scale`, from which it is made."""
+        """The changes that make the scale called `name` out of `scale`."""
         number, found, compute = self.names.index(name), list[Override](), 1.0
         for key, multiples in self._lists.items():
             if (times := multiples[number]) != 1:

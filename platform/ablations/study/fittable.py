@@ -11,7 +11,7 @@ COUNT_ROUNDING = 1e-9
 
 
 def readings_before(budget: float, every: float) -> int:
-    """Number of evaluations after step 0 in a run of this budget; both in compute units."""
+    """Number of evaluations after step 0 in a run with this budget; budget and interval are in compute units."""
     return math.floor(budget / every + COUNT_ROUNDING)
 
 

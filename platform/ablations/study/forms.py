@@ -52,7 +52,7 @@ def drafts(sweep: Sweep, source: Source, reference: AnyRecipe, path: Path) -> It
 
 
 def possible_pairs(sweep: Sweep, source: Source, reference: AnyRecipe, path: Path) -> list[TwoChanges]:
-    """The names of every two changes that `pairs` may train together; none of a file without pairs."""
+    """The names of every pair of changes that `pairs` may train together; none for a file without pairs."""
     if not sweep.pairs:
         return []
     single = itertools.chain.from_iterable(_single(sweep, source, reference, path))

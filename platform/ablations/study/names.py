@@ -13,7 +13,7 @@ from ablations.files.source import shown_value
 
 
 def label(value: str | int | float | bool) -> str:
-    """A value in the name of a variant, written as in YAML: `true`, `64`, `0.1`, `grpo`."""
+    """A value as part of a variant's name, written as in YAML: `true`, `64`, `0.1`, `grpo`."""
     return str(value).lower() if isinstance(value, bool) else str(value)
 
 

@@ -1,4 +1,4 @@
-"""Packages that the program of a study needs and its Python lacks, found before anything starts.
+"""Finds packages that a study's program needs and its Python lacks, before anything starts.
 
 `trainer.requires` says what a program needs. Once that is met, the imports of its script are read: those that run
 whatever happens, up to the first line after which a module might come from anywhere.
@@ -29,12 +29,12 @@ PROGRAM = "program"
 """Part of the findings that is about the program of a study."""
 PYTHON = re.compile(r"(pypy|python)(\d+(\.\d+)?)?")
 CHOOSES_PYTHON = re.compile(r"(PATH|VIRTUAL_ENV|PYTHON\w*)=")
-"""Settings of `env` that lead to another Python or other packages."""
+"""Settings of `env` that select another Python or other packages."""
 LAUNCHERS = frozenset(("torchrun", "accelerate", "deepspeed"))
 """Commands that run a script with the Python that they are installed in."""
 LAUNCHING_MODULES = frozenset(("torch.distributed.run", "torch.distributed.launch", "accelerate.commands.launch"))
 HARMLESS_CALL = re.compile(r"(os\.environ\.\w+|os\.getenv|os\.putenv|warnings\.\w+|logging\.\w+|Path|print)")
-"""Calls at the top of a script that make no module importable."""
+"""Calls at the top of a script that do not affect which modules can be imported."""
 DISTRIBUTIONS = {
     "bs4": "beautifulsoup4",
     "cv2": "opencv-python",
@@ -46,7 +46,7 @@ DISTRIBUTIONS = {
     "sklearn": "scikit-learn",
     "yaml": "PyYAML",
 }
-"""What installs a module whose package has another name."""
+"""The package to install for a module with a different name."""
 PROBE_LIMIT_S = 30.0
 PROBE = """
 import importlib.metadata, importlib.util, json, sys
@@ -70,7 +70,7 @@ def is_there(name):
 versions, missing = [version(name) for name in distributions], [name for name in modules if not is_there(name)]
 print(json.dumps([python, versions, missing]))
 """
-"""Has a Python say its version, those of the packages that it has, and which modules it would not find."""
+"""Makes a Python report its version, the versions of its packages, and the modules that it cannot find."""
 
 
 def examine_packages(recipe: CommandRecipe, *, trains_here: bool = True) -> Finding | None:

@@ -28,7 +28,7 @@ MAX_TIMES = 1_000_000
 RESETS = {"type": 0, "function": 1}
 """Settings that reset the others of their block, in this order."""
 FILLED_IN = ("folder", "folder_sha256")
-"""Settings of a function of the user's own that follow from the others."""
+"""Settings of a user's own function that follow from the others."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -225,7 +225,7 @@ def _set(tree: dict[str, Any], override: Override, value: Any) -> KeyPath:
 
 
 def with_folder(written: Any, folder: Path) -> Any:
-    """The settings, with the folder that is searched first for each function of the user's own."""
+    """The settings, with the folder to search first for each of the user's own functions."""
     if isinstance(written, list):
         return [with_folder(part, folder) for part in written]
     if not isinstance(written, dict):

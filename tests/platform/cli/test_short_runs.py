@@ -156,7 +156,7 @@ def test_why_levels_are_read_early_is_not_put_down_to_runs_that_went_on_a_little
     results = read_results(sweep)
     (remark,) = [one for one in results.remarks if one.kind == "read early"]
     assert remark.text == (
-        "Levels are read at 825 of 1,875 modelled GPU-hours; less than half of the runs have come much farther."
+        "Levels are read at 825 of 1,875 modelled GPU-hours; fewer than half of the runs got much farther."
     )
     if open_questions(results):
         assert "Runs ended before 1,875 modelled GPU-hours: train them on first." in advice(results)
@@ -181,7 +181,7 @@ def test_if_every_run_of_one_side_ended_early_the_compute_stands_at_every_number
         assert level.cell.endswith("] at 750")
         assert not level.is_held
         assert name not in headline(results)[0]
-        assert f"{name} has not come to 1,875 modelled GPU-hours: " in " ".join(headline(results))
+        assert f"{name} has not reached 1,875 modelled GPU-hours: " in " ".join(headline(results))
         said = f"Runs of {name} ended before 1,875 modelled GPU-hours: train them on first."
         assert said in advice(results)
         assert not any(f"{level.cell}*" in text for _, text in outputs(sweep, name))

@@ -36,7 +36,7 @@ def test_seeds_shrink_an_interval_to_the_widest_that_tells(results):
     # Half-widths .036 and .025: two seeds times (.036 / .025)^2 are 4.1, so five.
     changed = told_but(results, level={"verdict": "cannot tell", "lo": -0.03, "hi": 0.042})
     assert advice(changed) == (
-        "To decide the level: 5 seeds instead of 2. `platform design sweeps/loo.yaml` shows what each design could "
+        "5 seeds instead of 2 would settle the level. `platform design sweeps/loo.yaml` shows what each design could "
         "detect."
     )
 
@@ -48,21 +48,23 @@ def test_an_interval_without_an_end_needs_compute(results):
         # A factor of 1.69; 1.5 is the widest: 2 x (ln 1.69 / ln 1.5)^2 = 3.3.
         compute={"verdict": "cannot tell", "lo": 0.8, "hi": 1.35},
     )
-    said = "To decide the compute: 4 seeds instead of 2. To decide the ceiling: at least twice the budget."
+    said = "4 seeds instead of 2 would settle the compute. At least twice the budget would settle the ceiling."
     assert advice(changed).startswith(said)
-    assert short_advice(changed) == "To decide compute: 4 seeds; ceiling: at least twice the budget."
+    assert short_advice(changed) == (
+        "4 seeds would settle the compute. At least twice the budget would settle the ceiling."
+    )
 
 
 def test_more_than_ten_seeds_are_not_proposed(results):
     changed = told_but(results, ceiling={"verdict": "cannot tell", "lo": -0.1, "hi": 0.1})  # 12.5
-    assert advice(changed).startswith("To decide the ceiling: at least twice the budget.")
+    assert advice(changed).startswith("At least twice the budget would settle the ceiling.")
 
 
 def test_imported_runs_have_no_sweep_file_to_name(results):
     changed = told_but(results, level={"verdict": "cannot tell", "lo": -0.03, "hi": 0.042})
     assert (
         advice(replace(changed, plan=replace(changed.plan, imported=True)))
-        == "To decide the level: 5 seeds instead of 2."
+        == "5 seeds instead of 2 would settle the level."
     )
 
 

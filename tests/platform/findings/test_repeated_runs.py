@@ -127,7 +127,7 @@ def test_a_broken_run_is_left_out_and_named(home, name):
     assert results.comparison.spreads["level"].num_other_runs == 5
     assert len(left_out) == 1
     assert left_out[0].startswith("before, scalerl-s0: ")
-    assert "Left out because unreadable: 1 run of other sweeps (before, scalerl-s0" in method(results)
+    assert "Left out because they cannot be read: 1 run of other sweeps (before, scalerl-s0" in method(results)
 
 
 def test_findings_are_kept_until_a_log_changes(home, monkeypatch):

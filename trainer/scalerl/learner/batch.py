@@ -15,8 +15,8 @@ from scalerl.recipe.scale import Layout
 from scalerl.rollout import Group, Rollout
 
 ON_THE_HOST = frozenset({"host_mask_BT", "group_B", "length_B", "prompt_B", "version_BT", "tasks"})
-"""Batch fields that stay on the host: they determine the log, or the layout of a pass, which need not wait for the
-device to learn its own shape."""
+"""Batch fields that stay on the host: they determine the log, or the layout of a pass, so that its shape is known
+without waiting for the device."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -37,9 +37,9 @@ class Batch:
     prompt_B: Tensor
     """Number of prompt tokens; on the host."""
     version_BT: Tensor | None = None
-    """Weight version that chose each token; on the host, and used for the log alone."""
+    """Weight version that chose each token; on the host, and used only for the log."""
     tasks: tuple[str, ...] = ()
-    """Name of each group's task, used for the log alone."""
+    """Name of each group's task, used only for the log."""
     reference_BT: Tensor | None = None
     """Log-probabilities under the frozen reference policy, if a KL penalty is used."""
     start_BT: Tensor | None = None

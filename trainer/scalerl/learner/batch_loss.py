@@ -26,7 +26,7 @@ from scalerl.objective.mismatch import MAX_LOG_RATIO, by_label, effective_share,
 from scalerl.recipe import OwnLoss, ResolvedRecipe
 
 Backward = Callable[[Tensor, bool], None]
-"""Takes the loss of a pass, and True for the last pass of this rank."""
+"""Called with the loss of a pass, and with True for this rank's last pass."""
 
 
 def batch_loss(
@@ -126,7 +126,7 @@ def rows_with_gradient(advantage_BT: Tensor, recipe: ResolvedRecipe) -> Tensor:
     """Row indices (on the host) that the loss depends on.
 
     A rollout without an advantage (its whole group has equal rewards) counts in averages but has no gradient, unless a
-    KL penalty, entropy bonus, router loss or loss of the user's own applies to every rollout.
+    KL penalty, entropy bonus, router loss or user's own loss applies to every rollout.
     """
     penalised = recipe.kl.coefficient > 0 and recipe.kl.where == "loss"
     is_free = isinstance(recipe.loss, OwnLoss)  # no factor of it need be the advantage

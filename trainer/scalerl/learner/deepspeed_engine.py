@@ -36,7 +36,7 @@ from scalerl.model.outline import outline_of, set_parameters
 from scalerl.recipe import DeepSpeedSettings, Optimiser
 
 MOST_IN_BUCKET = 500_000_000
-"""Most elements reduced or gathered at once: DeepSpeed's default."""
+"""Maximum number of elements reduced or gathered at once: DeepSpeed's default."""
 
 
 def imported_deepspeed(device: torch.device) -> Any:

@@ -1,6 +1,7 @@
 """Engines hold a network and its optimiser, in one process or sharded over several.
 
-The learner (`torch_learner`, `critic`) is the algorithm and knows no shards; an engine knows no algorithm. A network is
+The learner (`torch_learner`, `critic`) is the algorithm and knows nothing of shards; an engine knows nothing of
+algorithms. A network is
 called through its `forward`, where engines install hooks, and returns a tuple: hooks find tensors in tuples but not in
 dataclasses.
 """
@@ -45,7 +46,7 @@ class Network(Protocol):
     def layers(self) -> Iterator[dict[str, Tensor]]:
         """All current weights by name, one layer at a time; each layer may be freed when the next one comes.
 
-        Without those that training never changes, which `kept` leaves out too."""
+        Weights that training never changes are left out, as by `kept`."""
         ...
 
     def kept(self) -> Iterator[KeptPiece]:
@@ -104,7 +105,7 @@ class Engine(Network, Protocol):
 
 
 class ShardedNetwork(Network, ABC):
-    """A network of whose parameters each rank holds a part."""
+    """A network whose parameters are split over the ranks."""
 
     ranks: Ranks
 
@@ -210,7 +211,7 @@ class AdamSteps(Engine, ABC):
 
     @abstractmethod
     def own_part(self, source: TensorSource, name: str, parameter: Tensor) -> Tensor:
-        """The part of a tensor that this rank holds, with the form of `parameter`."""
+        """The part of a tensor that this rank holds, laid out like `parameter`."""
 
     def zero_grad(self) -> None:
         self.adam.zero_grad(set_to_none=True)

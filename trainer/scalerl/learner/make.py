@@ -1,4 +1,4 @@
-"""The engines that a recipe asks for, and the learner of one rank."""
+"""The engines for a recipe, and the learner of one rank."""
 
 from functools import partial
 from pathlib import Path

@@ -23,7 +23,7 @@ class RankDied(Interrupted):
 class Ranks:
     """One of `world` processes that train together: `Ranks(rank=1, world=2)` is the second of two.
 
-    Every method is collective: all ranks call it in the same order. A single process waits for nobody.
+    Every method is collective: all ranks call it in the same order. A single process never waits.
     """
 
     rank: int = 0
@@ -31,7 +31,7 @@ class Ranks:
 
     @property
     def is_first(self) -> bool:
-        """True for the rank that answers for all of them."""
+        """True for the rank that speaks for all of them."""
         return self.rank == 0
 
     def summed(self, tensor: Tensor) -> Tensor:

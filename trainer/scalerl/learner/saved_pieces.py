@@ -42,7 +42,7 @@ class TensorSource(Protocol):
         ...
 
     def read(self, name: str, start: int, stop: int) -> Tensor:
-        """Elements `start` to `stop` of the flattened tensor, [stop - start]."""
+        """Elements `start` to `stop` of the flattened tensor, shape [stop - start]."""
         ...
 
 

@@ -1,7 +1,7 @@
 """A `transformers` policy with a LoRA adapter, by `peft`: y = W x + alpha / rank B (A x), with only A and B trained.
 
 The policy's weights, as exported and imported, are the adapter's alone, under the names in peft's own file. The model's
-own weights are fixed: copies of the policy in one process share them. Without its adapter the policy is the model that
+own weights are frozen: copies of the policy in one process share them. Without its adapter the policy is the model that
 the run started from.
 """
 

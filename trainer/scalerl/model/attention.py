@@ -1,6 +1,7 @@
 """Attention of packed sequences without a full token-by-token mask.
 
-A pass of 32,000 packed tokens has a billion pairs. On a GPU, FlexAttention (`torch.nn.attention`) computes only the
+A pass of 32,000 packed tokens has a billion pairs of tokens. On a GPU, FlexAttention (`torch.nn.attention`) computes
+only the
 blocks in which the host found a visible pair, and looks at single pairs only if not all pairs of a block are visible.
 On a CPU the queries, keys and values of each sequence are laid out in a row of their own, and rows are attended one by
 one. Tests compare both with the full mask.
@@ -98,7 +99,8 @@ def block_mask(packing: Packing, window: int | None) -> BlockMask:
 
 
 class RowsMask(Tensor):
-    """The layout of a packed row where `transformers` expects a mask [1, 1, N, N]; as a mask it fits nothing."""
+    """The layout of a packed row, passed where `transformers` expects a mask [1, 1, N, N]; it cannot be used as a
+    mask."""
 
     packing: Packing
     window: int | None
@@ -129,7 +131,7 @@ def attend_by_rows(query: Tensor, key: Tensor, value: Tensor, mask: RowsMask, sc
 def attend_by_groups(query: Tensor, key: Tensor, value: Tensor, seen: Tensor, scale: float | None) -> Tensor:
     """Attention [R, 1, heads, D] of one token a row, to keys [R, shared heads, K, D] that are seen [R, 1, 1, K].
 
-    The heads that share keys attend as the positions of one head: no key is copied for each of them.
+    Heads that share keys are treated as positions of one head, so that no key is copied.
     """
     rows, heads, _, size = query.shape
     grouped = query.reshape(rows, key.shape[1], heads // key.shape[1], size)

@@ -21,7 +21,7 @@ def device_of(recipe: ResolvedRecipe) -> torch.device:
 
 
 def deterministic_on_cpu(device: torch.device) -> None:
-    """Make results equal to the bit on a CPU: some GPU operations have no deterministic form.
+    """Make results bit-identical on a CPU; some GPU operations have no deterministic form.
 
     `torch.use_deterministic_algorithms` does the same and imports PyTorch's compiler for it, which takes a second.
     """

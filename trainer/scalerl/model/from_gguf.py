@@ -31,7 +31,7 @@ def gguf_file(name: str) -> Path:
 
 
 def write_folder(file: Path, folder: Path) -> None:
-    """Write the folder whole or not at all; raises FileNotFoundError, or FileExistsError if `folder` is there."""
+    """Write the folder completely or not at all; raises FileNotFoundError, or FileExistsError if `folder` exists."""
     if not file.is_file():
         raise FileNotFoundError(f"{file} is not a file; name a GGUF file")
     if folder.exists():
@@ -49,7 +49,7 @@ def write_folder(file: Path, folder: Path) -> None:
 
 
 def without_quantisation(quantised: PreTrainedModel) -> PreTrainedModel:
-    """The model without the mark of quantisation, which `transformers` refuses to save."""
+    """The model without its quantisation flag, with which `transformers` refuses to save it."""
     config = type(quantised.config)(
         **{name: value for name, value in quantised.config.to_dict().items() if name != "quantization_config"}
     )

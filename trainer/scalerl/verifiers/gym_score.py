@@ -56,10 +56,9 @@ def judge(answer: str, dataset: str, config: str, problem: str) -> Judgement:
 
 @cache
 def confine() -> None:
-    """Let this process read files and compute, and do nothing else from here on.
-
-    Weaker than the sandbox, and free of its start: for libraries that read an answer, not for programs that a policy
-    wrote. Raises OSError if the kernel has no seccomp, and ValueError on a machine whose system calls are not known.
+    """From here on, let this process read files and compute, and nothing else. Weaker than the sandbox but without its
+    start-up time: for libraries that read an answer, not for programs that a policy wrote. Raises OSError if the kernel
+    has no seccomp, and ValueError on a machine whose system calls are not known.
     """
     code = reading_filter(platform.machine())
     prctl(PR_SET_NO_NEW_PRIVS, 1)

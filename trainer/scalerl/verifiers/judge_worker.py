@@ -56,7 +56,8 @@ KEEPER_START_LIMIT_S = 120.0
 MEMORY_BYTES = 1 << 30
 """Address space of an engine; math-verify treats what does not fit as unparsable or unequal."""
 SPENT_BYTES = 1 << 28
-"""Growth, as of SymPy's tables, after which an engine is replaced before its memory could decide a verdict."""
+"""Memory growth, for example of SymPy's tables, after which an engine is replaced, so that memory never decides a
+verdict."""
 WALL_FACTOR, WALL_GRACE_S = 20.0, 10.0
 MOST_QUESTIONS = 3
 """Most questions per request: the answer, the known one, and the answer again."""

@@ -14,7 +14,7 @@ from ablations.fit.engine.projection import Prior
 
 SLAB_PROBABILITY = 0.3
 SLAB_SD = 0.08
-"""Prior belief: three step-0 readings in ten lie off the law, by about this much, due to an early transient."""
+"""Prior belief that three in ten step-0 readings lie off the law by about this much, because of an early transient."""
 FIXED_SHARE = 1e-6
 
 

@@ -12,7 +12,7 @@ from ablations.fit.engine.projection import GRID_SHAPE, Nodes, Prior, box_around
 from ablations.fit.engine.sums import Sums
 
 CHI_SQUARED_95 = 3.84
-"""A ceiling whose deviance exceeds the least by less than this is not ruled out at 95 %."""
+"""A ceiling whose deviance exceeds the smallest by less than this is not ruled out at 95 %."""
 ZOOM_SHAPE = (15, 15)
 NUM_ZOOMS = 3
 

@@ -16,7 +16,7 @@ NO_SHAPE = (0.0, 0.0)
 
 DELAYED = "delayed eq. 1"
 LATE_STARTS = (0.015, 0.03, 0.05, 0.08, 0.11, 0.15, 0.2)
-"""Starts of a late rise that are tried, in units of C_max."""
+"""Starts of a late rise to try, in units of C_max."""
 LEAST_SINCE = 1e-30
 """Smallest compute since the start of a rise, in units of C_max, where the curve is still at R_0."""
 LN_B_MEAN, LN_B_SD = np.log(1.75), 0.35

@@ -13,7 +13,7 @@ from ablations.fit.engine.sums import Sums
 from ablations.fit.engine.truncated import log_between
 
 OUT_OF_REACH = 7.0
-"""Standard deviations beyond which a wall takes less than 2e-12 of a density, and is left out."""
+"""Distance in standard deviations beyond which a bound cuts off less than 2e-12 of a density and is ignored."""
 
 
 def log_density_of_shapes(

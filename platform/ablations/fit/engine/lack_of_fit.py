@@ -1,4 +1,4 @@
-"""Tests whether eq. 1 fits, in the direction in which curves that end differently would leave it.
+"""Tests whether eq. 1 fits, in the direction in which curves with a different end would deviate from it.
 
 An overall test of residuals says little here, because noise with unknown autocorrelation explains any smooth misfit. In
 one direction chosen beforehand some power remains (Davidson and MacKinnon 1981; Fisher and McAleer 1981: the other law

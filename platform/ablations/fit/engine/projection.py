@@ -90,7 +90,7 @@ class Solution:
 
 
 def solve(family: SmoothFamily, x: np.ndarray, y: np.ndarray, *, variance: float, prior: Prior) -> Solution:
-    """The curve of least deviance over the family's box, for readings `y` of equal `variance` at `x` = ln C."""
+    """The curve of smallest deviance in the family's box, for readings `y` of equal `variance` at `x` = ln C."""
     nodes = grid_nodes(family, x)
     (((best,),), _, _) = best_nodes([nodes], y, variance=variance, priors=[prior])
     return polish(family, x, y, float(nodes.p[best]), float(nodes.q[best]), variance=variance, prior=prior)

@@ -1,4 +1,4 @@
-"""The audit of a sweep's kept answers as a document: how many are judged differently by a second reading, and which."""
+"""The audit of a sweep's kept answers as a document: how many a second reading judges differently, and which."""
 
 from collections.abc import Sequence
 
@@ -14,11 +14,11 @@ DISAGREEMENT_COLUMNS = (
     *(Column(heading=heading, kind="prose") for heading in ("right answer", "stated")),
 )
 MOST_DISAGREEMENTS = 20
-"""Disagreements that are shown; `--json` has all."""
+"""Maximum number of disagreements shown; `--json` has all."""
 
 
 def audit_document(sweep: str, found: Sequence[Audit]) -> Blocks:
-    """The counts, then the disagreements: those first whose answers the verifier calls right."""
+    """The counts, then the disagreements, beginning with answers that the verifier calls right."""
     kept, judged = sum(one.num_kept for one in found), sum(one.num_judged for one in found)
     differing = sorted((each for one in found for each in one.disagreements), key=lambda one: one.verdict != "right")
     head = (

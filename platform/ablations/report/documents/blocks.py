@@ -20,11 +20,11 @@ if TYPE_CHECKING:
     from ablations.report.figures.chart import Chart  # with numpy, which tables do without
 
 Kind = Literal["name", "number", "words", "prose"]
-"""A name never breaks, a number breaks before its interval, words break at spaces, prose may leave its column."""
+"""A name is never broken, a number breaks before its interval, words break at spaces, prose may leave its column."""
 TextKind = Literal["plain", "lead", "note", "warning", "error"]
-"""A lead is the answer in one sentence, a note explains, a warning asks for a look, an error spoils a number."""
+"""A lead is the answer in one sentence, a note explains, a warning deserves a look, an error spoils a number."""
 Tone = Literal["", "good", "bad", "mixed", "faint"]
-"""What a cell says of its row; faint is undecided or of little weight."""
+"""What a cell means for its row; faint is undecided or of little weight."""
 LONGEST_HEADING_WORD = 32
 CODE = re.compile("`([^`\n]+)`")
 
@@ -53,7 +53,7 @@ class Column:
     heading: str
     kind: Kind = "name"
     rank: int = 0
-    """0 if always shown, else the order in which a narrow place that grows wider adds the column."""
+    """0 if always shown, else the order in which columns appear as more width becomes available."""
 
 
 @dataclass(frozen=True)
@@ -106,7 +106,7 @@ class Figure:
 
 @dataclass(frozen=True, kw_only=True)
 class Folded:
-    """Blocks that a reader opens by their title; on paper and in a terminal they stand below it."""
+    """Blocks that a reader unfolds by clicking their title; on paper and in a terminal they follow it."""
 
     title: str
     blocks: "Blocks"

@@ -16,10 +16,10 @@ from ablations.text import compute_text, counted, interval_text
 from scalerl.recipe import ResolvedRecipe
 
 OUTCOMES: dict[ClaimOutcome, str] = {
-    "holds": "the interval lies on the side that is claimed, or within the margin that is claimed; over scales, the "
-    "word is the claimed one",
-    "holds but smaller": "the interval lies on the side that is claimed, and rules out a difference as large",
-    "opposite": "the interval lies on the other side, or outside the margin; over scales, another word is right",
+    "holds": "the interval lies on the claimed side, or within the claimed margin; over scales, the word is the "
+    "claimed one",
+    "holds but smaller": "the interval lies on the claimed side, but rules out a difference as large as claimed",
+    "opposite": "the interval lies on the other side, or outside the margin; over scales, a different word applies",
     "no difference of that size": "the interval rules out a difference as large as claimed",
     "cannot tell": "the interval allows both what is claimed and its absence",
 }
@@ -28,7 +28,7 @@ UNKNOWN_QUANTITY: dict[Quantity, str] = {
     "ceiling": "no upper end",
     "compute": "no common target",
 }
-"""Reasons why the runs give no difference at all."""
+"""Reasons why the runs give no difference."""
 PAPER_PARAMETERS = "8 billion"
 OUTCOME_TONES: dict[ClaimOutcome, Tone] = {
     "holds": "good",
@@ -42,7 +42,7 @@ CLAIM_KINDS: dict[str, Kind] = {"claimed": "prose", "the claim": "words", "sourc
 
 
 def card_document(card: Card, unlike: Sequence[str], *, with_ladder: bool = True) -> Blocks:
-    """The claims with what was found, notes, how the study is `unlike` the paper's, the curves, and the ladder."""
+    """The claims beside the findings, then notes, how the study is `unlike` the paper's, the curves, and the ladder."""
     plan = card.results.plan
     found = {one.outcome for one in card.claims}
     notes = [*(f"{outcome}: {meaning}." for outcome, meaning in OUTCOMES.items() if outcome in found)]

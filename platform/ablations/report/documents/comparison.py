@@ -35,7 +35,7 @@ from ablations.text import at_scale, counted
 MOST_NOTES = 3
 """Limit on the notes of a kind below a comparison without `--explain`."""
 ON_LEVELS: tuple[RemarkKind, ...] = ("read early", "ended early", "copies")
-"""Kinds of remarks without which a level, or its interval, is misread."""
+"""Kinds of remarks needed to read a level or its interval correctly."""
 MOST_ON_LEVELS = 6
 """Limit on these remarks below a comparison without `--explain`."""
 MOST_CELLS = 16
@@ -72,10 +72,11 @@ def brief_notes(results: Results) -> list[str]:
     grave = [*below, *results.notes[:MOST_NOTES], *spoiled[:MOST_NOTES], *remarks[:MOST_NOTES]]
     grave += levels[:MOST_ON_LEVELS]
     found = len(results.remarks) + len(results.reasons) - len(grave)
-    rest = [counted(found, "remark")] if found else []
-    rest += ["changes"] if any(variant.overrides for variant in results.variants) else []
+    rest = [counted(found, "more remark")] if found else []
+    rest += ["the changes"] if any(variant.overrides for variant in results.variants) else []
     where = f"`platform compare {named} --explain`" if named else "--explain"
-    return [*grave, marks_said(results), short_advice(results), f"{where} adds {', '.join([*rest, 'method'])}."]
+    more = f"{', '.join(rest)} and the method" if rest else "the method"
+    return [*grave, marks_said(results), short_advice(results), f"{where} also shows {more}."]
 
 
 def explanation(results: Results) -> list[str]:
@@ -135,7 +136,7 @@ def report_document(results: Results, *, now: datetime, ladder: ScaleLadder | No
 
 
 def head(results: Results, *, size: str = "") -> Blocks:
-    """The name, the question with the `size` of the study, and the verdict with its most important sentence first."""
+    """The name, the question with the `size` of the study, and the verdict, most important sentence first."""
     first, *more = headline(results)
     return [
         Heading(text=results.title, level=1),
@@ -146,7 +147,7 @@ def head(results: Results, *, size: str = "") -> Blocks:
 
 
 def remark_blocks(remarks: Sequence[Remark]) -> Blocks:
-    """Remarks that a reader must know before the numbers, the gravest first; of many of one weight some are folded."""
+    """Remarks to read before the numbers, the most serious first; if there are many of one weight, some are folded."""
     blocks = []
     for weight in WEIGHTS:
         said = [Text(text=one.text, kind=weight) for one in remarks if one.weight == weight]

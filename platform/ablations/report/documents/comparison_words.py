@@ -17,7 +17,7 @@ MOST_CHANGES = 16
 """Limit on changed variants; beyond it the notes below the table name the command that lists the changes."""
 LEVEL_NOTE = (
     "The level is the mean pass rate over the last third of the compute at which the runs are compared; a run that "
-    "ends before does not count. It comes directly from the evaluations; no curve is fitted."
+    "ends earlier does not count. It comes directly from the evaluations; no curve is fitted."
 )
 PAPER_RULE_NOTE = (
     f"The {PAPER_RULE} is the paper's: two A within {PAPER_MARGIN} count as equal, regardless of their intervals. "
@@ -117,7 +117,7 @@ def method(results: Results) -> str:
 
 
 def together_said(results: Results) -> str:
-    """Sentences on the sweeps beside the first, the sweeps among them that add nothing, and the common conditions;
+    """Sentences on the sweeps added to the first, those among them that contribute nothing, and the common conditions;
     empty for one sweep."""
     beside, plan = results.beside, results.plan
     if not beside:
@@ -141,7 +141,9 @@ def _other_sweeps(others: OtherSweeps) -> str:
         )
     if others.left_out:
         first = others.left_out[0].rstrip(".")
-        said.append(f"Left out because unreadable: {counted(len(others.left_out), 'run')} of other sweeps ({first}).")
+        said.append(
+            f"Left out because they cannot be read: {counted(len(others.left_out), 'run')} of other sweeps ({first})."
+        )
     return " ".join(said)
 
 

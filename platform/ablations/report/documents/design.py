@@ -1,4 +1,4 @@
-"""The resolution of a study's designs as a document: a line per design, and what the numbers rest on."""
+"""The resolution of a study's designs as a document: a line per design, and the basis of the numbers."""
 
 import math
 from collections.abc import Sequence

@@ -8,11 +8,11 @@ from ablations.report.documents.blocks import Blocks, Folded, Heading, Text
 from ablations.text import counted
 
 MOST_FINDINGS = 3
-"""Findings about one run of a sweep that are shown; `--json` has all."""
+"""Maximum number of findings shown for one run of a sweep; `--json` has all."""
 
 
 def diagnoses_document(runs: Iterable[tuple[History, Sequence[Diagnosis]]]) -> Blocks:
-    """The runs without a finding, then each other run with its first findings, numbered, the likeliest cause first."""
+    """The runs without a finding, then every other run with its top findings, numbered, the likeliest cause first."""
     sick_last = sorted(runs, key=lambda one: len(one[1]) > 0)
     return [block for history, found in sick_last for block in _of_run(history, found)]
 

@@ -69,7 +69,7 @@ def cell_tables(results: Results) -> list[Table]:
 
 
 def effect_tables(results: Results) -> list[Table]:
-    """A line per main effect of a grid, and a line per pair of changes, with what the two do in words at its end."""
+    """A line per main effect of a grid, and a line per pair of changes that ends with their interaction in words."""
     found = []
     if (grid := results.grid) is not None:
         twice = Counter(effect.value for effect in grid.effects)

@@ -1,5 +1,5 @@
 """The verdict of a comparison in one line: the leader and the lead, the undecided questions, and the cost of deciding
-them. Beside it stands what the pass rates measure."""
+them. It also says what the pass rates measure."""
 
 from collections.abc import Sequence
 
@@ -18,7 +18,7 @@ from scalerl.recipe import ResolvedRecipe
 from scalerl.tasks.sentences import task_sentence
 
 MOST_IN_HEADLINE = 2
-"""Limit on variants that are named; more are counted."""
+"""Limit on the variants named; beyond it they are counted."""
 MOST_SUMMED_UP = 8
 """Limit on the variants of a comparison whose compute is summed up; for more variants, see the figure."""
 LONGEST_CHANGE = 90
@@ -142,13 +142,13 @@ def _apart(results: Results, lines: Sequence[VariantResult]) -> str:
     due = f"{compute_text(results.comparison.footing.compute)} {unit}"
     if len(found) > MOST_IN_HEADLINE:
         return (
-            f"{len(found)} variants have not come to {due} and are compared with {reference} at a compute of their own."
+            f"{len(found)} variants have not reached {due} and are compared with {reference} at a compute of their own."
         )
     said = []
     for one in found:
         number = VariantRow(results=results, variant=results.variant(one.name)).number(LEVEL)
         only = f"only to {compute_text(one.level_compute)}"
-        said.append(f"{one.name} has not come to {due}: {number or only}")
+        said.append(f"{one.name} has not reached {due}: {number or only}")
     return f"{'; '.join(said)}, relative to {reference} there."
 
 

@@ -11,8 +11,8 @@ from ablations.report.figures.ladder import LADDER_LEGEND, ladder_chart
 
 WORD_TONES: dict[str, Tone] = {"carries": "good", "fades": "mixed", "flips": "bad"}
 LADDER_NOTE = (
-    "carries: the difference shows at the largest scale and in the mean of all. fades: the difference shows at the "
-    "smallest scale, and the trend leads back to none. flips: the differences at two scales have opposite signs."
+    "carries: the difference is seen at the largest scale and in the mean over all. fades: the difference is seen "
+    "at the smallest scale, and the trend leads back to zero. flips: the differences at two scales have opposite signs."
 )
 
 

@@ -1,4 +1,4 @@
-"""Marks behind the numbers of a comparison, and what they mean."""
+"""Marks after the numbers of a comparison, and what they mean."""
 
 from collections.abc import Iterable
 
@@ -6,13 +6,13 @@ from ablations.answers.answer import CANNOT_TELL, NO_DIFFERENCE, PROVISIONAL, An
 from ablations.findings.results import Results
 
 HELD_MARK = "*"
-"""Mark behind a number whose verdict also holds by the joint interval."""
+"""Mark after a number whose verdict also holds by the joint interval."""
 MARKS = {NO_DIFFERENCE: "=", CANNOT_TELL: "?", PROVISIONAL: "?"}
-"""Mark behind a number that shows no difference."""
+"""Mark after a number that shows no difference."""
 REFERENCE_MARK = "°"
-"""Mark behind the reference's value of an axis."""
+"""Mark after the reference's value on an axis."""
 COLLAPSED_MARK = "!"
-"""Mark behind the name of a variant with a collapsed or fallen seed."""
+"""Mark after the name of a variant with a collapsed or fallen seed."""
 
 
 def marked_answer(answer: Answer, *, is_joint: bool) -> str:
@@ -38,7 +38,11 @@ def marks_said(results: Results) -> str:
     is_provisional = any(one.verdict == PROVISIONAL for one in answers)
     wider = "wider" if alike else f"wider than {limits_said(wide)}"
     said = (
-        (HELD_MARK, f"holds for all {comparisons} at once", comparisons > 1 and any(one.is_held for one in answers)),
+        (
+            HELD_MARK,
+            f"holds jointly for all {comparisons} comparisons",
+            comparisons > 1 and any(one.is_held for one in answers),
+        ),
         ("=", f"no difference, at most {limits_said(alike)}", alike),
         ("?", "cannot tell" if is_provisional else f"cannot tell, {wider} or open", wide or is_provisional),
         (COLLAPSED_MARK, "a seed collapsed or fell", any(line.fit_verdict in ("collapsed", "fell") for line in lines)),

@@ -63,7 +63,7 @@ def _training(results: Results) -> str:
         costs = [run.cost_gpu_hours for run in results.runs if run.curve is not None] or [0.0]
         said = (
             f"{counted(len(plan.variants), 'variant')} were trained elsewhere {trained}, each run for "
-            f"{_range_text(costs)} {plan.compute_name}. The settings in which they differ are not known here."
+            f"{_range_text(costs)} {plan.compute_name}. The settings in which they differ are unknown here."
         )
         return f"{said}{_measured(results)}"
     said = f"{counted(len(plan.variants), 'variant')} of one recipe were trained {trained}"

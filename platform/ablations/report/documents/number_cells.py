@@ -41,5 +41,6 @@ def compute_interval_cell(one: Bounded | None) -> Cell:
 
 
 def asymptote_cell(one: AsymptoteEstimate) -> Cell:
-    """A with its interval, or its lower bound, by which it is sorted too; a curve without a rise has no number."""
+    """A with its interval, or else its lower bound, which is then also the sort key; a curve without a rise has no
+    number."""
     return Cell(one.cell(), (one.lo if one.A is None else one.A) if one.rises else None)

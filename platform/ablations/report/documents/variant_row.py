@@ -30,7 +30,7 @@ SAID_BY_THE_PAPER_RULE = {
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class VariantRow:
-    """A variant, and the results that it is compared in."""
+    """A variant, and the results in which it is compared."""
 
     results: Results
     variant: FittedVariant
@@ -133,7 +133,7 @@ class VariantRow:
             return Cell(NO_FIT)
         if self.is_reference:
             own = self.own(question)
-            return Cell(f"own {own} " if own else f"{question.no_difference:g} ", question.no_difference)
+            return Cell(f"{own} (ref.)" if own else f"{question.no_difference:g} ", question.no_difference)
         return answer_cell(self.line.answers[question.name], is_joint=is_corrected(self.results))
 
 

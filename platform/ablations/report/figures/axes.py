@@ -21,7 +21,7 @@ ASYMPTOTES_ABOVE = 0.5
 MARGIN, LEAST_MARGIN = 0.08, 0.05
 """Margin of an axis of differences on either side, as a share of its length; and that of an axis without a length."""
 MOST_POINTS = 2400
-"""Limit on the markers of a figure; more cannot be told apart on a screen."""
+"""Limit on the markers of a figure; on a screen, more would run into each other."""
 LEAST_POINTS_OF_RUN = 12
 
 
@@ -68,7 +68,7 @@ def ticks(low: float, high: float, most: int, *, log: bool) -> list[float]:
 
 
 def range_around(values: Sequence[float], *, is_ratio: bool = False, margin: float = MARGIN) -> tuple[float, float]:
-    """The ends of an axis that holds these differences, or ratios, with a margin."""
+    """The ends of an axis that covers these differences or ratios, with a margin."""
     low, high = min(values), max(values)
     if is_ratio:
         low, high = math.log(low), math.log(high)

@@ -1,4 +1,4 @@
-"""What a figure shows, as plain data: its panels, what is drawn in them, and the labels beside them.
+"""A figure as plain data: its panels, the marks in them, and the labels beside them.
 
 `plotly_chart` draws any chart on a screen and `paper_chart` on paper; `layout` places its parts on either. Texts are as
 written, and each drawer escapes them. Widths and sizes are in pixels of a screen; colours are those of a white page.
@@ -28,7 +28,7 @@ class Mark:
 
     name: str = ""
     legend: str = ""
-    """Text in the legend; empty has no entry."""
+    """Text in the legend; empty for no entry."""
     hover: str = ""
     """Text at a point, in which {name}, {x:.4g}, {y:.4f}, {unit} of the x axis and the point's {text} are filled in;
     empty shows none."""
@@ -49,7 +49,7 @@ class Series(Mark):
     """Width of the line; 0 draws none."""
     dash: Dash = "solid"
     steps: Literal["linear", "hv", "vh"] = "linear"
-    """The way from one point to the next: straight, or across and then up, or up and then across."""
+    """How one point is joined to the next: by a straight line, across and then up, or up and then across."""
     symbol: str | Sequence[str] = ""
     """Plotly's name of the marker, one for all points or one for each; empty draws none."""
     is_filled: bool | Sequence[bool] | np.ndarray = True
@@ -79,12 +79,12 @@ class Bars(Mark):
     starts: Sequence[float] = ()
     is_hatched: bool = False
     labels: Sequence[str] = ()
-    """Text behind the end of each bar."""
+    """Text after the end of each bar."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Axis:
-    """An axis; without a range it holds all that is drawn."""
+    """An axis; without a range it covers everything drawn."""
 
     title: str = ""
     unit: str = ""
@@ -92,7 +92,7 @@ class Axis:
     range: tuple[float, float] | None = None
     is_log: bool = False
     ticks: tuple[tuple[float, str], ...] | None = None
-    """Places with their names; () has none, None has numbers."""
+    """Tick positions with their labels; () for no ticks, None for numbers."""
     has_round_ticks: bool = False
     """True if its ticks are those of `axes.ticks`, which do not change with a zoom."""
     is_share: bool = False
@@ -102,7 +102,7 @@ class Axis:
 
 @dataclass(frozen=True, kw_only=True)
 class DottedLine:
-    """A straight line across a panel at a value of the x axis, or of the y axis; `text` stands at its foot."""
+    """A straight line across a panel at a value of the x axis or the y axis, with `text` at its foot."""
 
     x: float | None = None
     y: float | None = None
@@ -114,7 +114,7 @@ class DottedLine:
 
 @dataclass(frozen=True, kw_only=True)
 class EdgeLabel:
-    """A name and a text at the right edge, beside a height of the y axis; moved where another would cover it."""
+    """A name and a text at the right edge, at a height of the y axis; moved if another label would cover it."""
 
     y: float
     name: str = ""
@@ -141,7 +141,7 @@ class Panel:
     y: Axis
     marks: Sequence[Mark] = ()
     strip: Sequence[Series] = ()
-    """What is drawn in a strip at the right edge, with the same y axis; its x is 0, 1, 2, ..."""
+    """Marks in a strip at the right edge, with the same y axis; their x is 0, 1, 2, ..."""
     rules: Sequence[DottedLine] = ()
     labels: Sequence[EdgeLabel] = ()
     key: str = ""
@@ -157,10 +157,10 @@ class Panel:
 
 @dataclass(frozen=True, kw_only=True)
 class Chart:
-    """A figure: panels in a row where they have room, and else one below the other."""
+    """A figure: panels side by side if there is room, else one below the other."""
 
     alt: str
-    """What it shows, for those who cannot see it."""
+    """A description for readers who cannot see the figure."""
     panels: Sequence[Panel]
     is_stacked: bool = False
     """True if the panels stand one below the other in any case, with a common zoom if `has_common_x`."""
@@ -183,8 +183,8 @@ def interval(
     is_upright: bool = False,
     is_filled: bool = True,
 ) -> list[Series]:
-    """The bar of an interval and its point, in row `at`, or upright in column `at`. What is unknown, or beyond an edge
-    of the panel, ends there in an arrow."""
+    """The bar of an interval and its point, in row `at`, or upright in column `at`. An end that is unknown or beyond
+    the edge of the panel is drawn as an arrow at the edge."""
     first, last = edges
     middle = first if estimate is None else estimate
     is_open = (lo is None or middle < first, hi is None or middle > last)
@@ -212,7 +212,7 @@ def law(x: np.ndarray, y: np.ndarray, *, is_fitted: bool, colour: str, name: str
 
 
 def rows_axis(names: Sequence[str]) -> Axis:
-    """The y axis of a panel with named rows, the first on top."""
+    """The y axis of a panel with named rows, the first one at the top."""
     return Axis(range=(max(len(names), 1) - 0.5, -0.5), ticks=tuple(enumerate(names)))
 
 

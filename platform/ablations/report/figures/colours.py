@@ -17,7 +17,7 @@ MARKER_SYMBOLS = ("circle", "square", "diamond", "triangle-up", "triangle-down",
 OTHERS_COLOUR = "#b0b6bd"
 """The colour of every variant beyond the eight in colour; a label tells them apart."""
 MOST_COLOURED = 1 + len(COLOURS)
-"""Limit on the variants of a figure with a colour of their own, including the reference."""
+"""Limit on the variants with their own colour in a figure, including the reference."""
 ON_DARK = {
     "white": "#0e1117",
     "#1f2328": "#e6e9ed",  # text
@@ -35,7 +35,8 @@ ON_DARK = {
     "#b0b6bd": "#59606b",  # variants out of focus
     "#57606a": "#a0a8b3",  # decided, out of focus
 }
-"""Colours by colour on white; all others are visible on both. Contrast to #0e1117 is at least 4 for those of variants
+"""The colour on a dark page for each colour on white; colours not listed are visible on both. Contrast to #0e1117 is at
+least 4 for those of variants
 (WCAG 2.1, 1.4.11, asks for 3).
 """
 

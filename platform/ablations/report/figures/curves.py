@@ -51,9 +51,10 @@ CURVES_LEGEND = (
 POINTS_LEGEND = "Filled points were fitted, hollow ones were not."
 """Caption of the points."""
 ASYMPTOTE_KEY = "A: fitted ceiling [95 %]"
-"""What the labels at the right edge show, written below them."""
+"""The meaning of the labels at the right edge, written below them."""
 BAND_EVERY = 3
-"""Points of a line to one of a band: draws cost time at each, and a band has no sharp bends."""
+"""Ratio of the points of a line to those of a band, since every point of a band costs time and bands have no sharp
+bends."""
 Along = Callable[[np.ndarray], np.ndarray]
 """Function from compute to the horizontal axis, for one run or variant."""
 
@@ -64,7 +65,7 @@ class Counted:
 
     axis: Axis
     along: Mapping[str, Along]
-    """Functions by variant; a variant without one is left out."""
+    """Functions by variant; a variant that has none is left out."""
 
 
 def along_rows(compute: np.ndarray, counted: np.ndarray) -> Along:

@@ -26,7 +26,7 @@ from ablations.report.figures.colours import Style, look_of
 from ablations.text import compute_title
 
 FORECAST_TO = 10.0
-"""End of the curves, in budgets."""
+"""Where the curves end, in budgets."""
 FORECAST_LEGEND = (
     "Points are evaluations; lines are forecasts, mean over seeds, dashed where extrapolated: by ScaleRL eq. 1 "
     "(arXiv 2510.13786), or beyond the fitted range by the median over several families of curves where eq. 1 leaves "
@@ -95,7 +95,7 @@ def _curve(results: Results, line: ForecastLine, style: Style, most: int) -> lis
 
 
 def chances_chart(results: Results, chances: Sequence[Chance]) -> Chart:
-    """P(variant wins) of each of the `chances`, the likeliest winner on top."""
+    """P(variant wins) for each of the `chances`, the likeliest winner at the top."""
     look, chances = look_of(results), sorted(chances, key=lambda chance: -chance.wins)
     bars = Bars(
         lengths=[chance.wins for chance in chances], colours=[look[chance.variant].colour for chance in chances],

@@ -26,7 +26,7 @@ from ablations.report.figures.colours import OTHERS_COLOUR, leading, styles
 NOT_KNOWN = "not known"
 """Text for a difference that the readings do not bound on either side."""
 DECIDED_COLOUR = "#57606a"
-"""The colour of a decided difference of a variant that has no colour of its own."""
+"""The colour of a decided difference for a variant without its own colour."""
 DIFFERENCES_LEGEND = (
     "Differences from the reference with 95 % intervals, best first. The dotted line marks no difference; grey "
     "means undecided; an arrow marks an interval without an end on that side."
@@ -51,7 +51,7 @@ class _Row:
 
 
 def forest_chart(results: Results, *, shown: Sequence[str] | None = None) -> Chart:
-    """A panel for each question that has a number of any variant, with shared rows, best first.
+    """A panel for each question with a number for any variant; the panels share rows, best first.
 
     `shown` are the variants of the rows, all by default. An interval with one end missing is an arrow to the edge.
     Undecided answers are grey and hollow.

@@ -1,4 +1,4 @@
-"""A ladder of scales: each variant's difference from the reference at every scale, and where the trend leads."""
+"""A ladder of scales: each variant's difference from the reference at every scale, and its trend."""
 
 from ablations.answers.answer import Question
 from ablations.answers.interval import Interval

@@ -13,13 +13,13 @@ from ablations.report.figures.chart import Axis, Chart, EdgeLabel, Panel, elided
 from ablations.report.figures.colours import ON_DARK
 
 LEAST_PLOT = 3.6
-"""Least width of a plot beside others, in letters' heights; panels with less stand one below the other."""
+"""Minimum width of a plot beside others, in letter heights; narrower panels are stacked."""
 ONE_LINE = 0.55
 """Height of a label of one line, as a share of that of two."""
 TEXT_GAP = 0.6
-"""Room between a plot and the text beside it, in letters' heights."""
+"""Space between a plot and the text beside it, in letter heights."""
 BOLD = 1.15
-"""Width of bold letters, as a ratio to that of plain ones."""
+"""Ratio of the width of bold letters to that of plain ones."""
 STRIP_GAP = 0.01
 """Room before the strip at the right edge, as a share of the width."""
 
@@ -29,17 +29,17 @@ class Sheet:
     """What a chart is drawn on: `WIDE` and `NARROW` of `plotly_chart`, `paper` of `paper_chart`."""
 
     width: float
-    """The least that can be counted on."""
+    """The minimum width to count on."""
     font: float
     width_of: Callable[[str], float]
     """Width of a text set in regular weight, not bold."""
     longest: int
     """Limit on the letters of a name."""
     left: float
-    """Room for the numbers and the title of a y axis; `foot`: of an x axis."""
+    """Space for the numbers and the title of a y axis; `foot`: of an x axis."""
     foot: float
     top: float
-    """Room over a plot; `head`: over one with a title."""
+    """Space above a plot; `head`: above one with a title."""
     head: float
     label: float
     """Height of a label of two lines."""
@@ -52,7 +52,7 @@ class Sheet:
     is_dark: bool = False
 
     def ink(self, colour: str) -> str:
-        """A colour as it is on this sheet."""
+        """A colour as drawn on this sheet."""
         return ON_DARK.get(colour, colour) if self.is_dark else colour
 
     def short(self, name: str) -> str:
@@ -78,12 +78,12 @@ class PanelPlace:
     labels: tuple[float, ...]
     """Heights of the labels on the y axis."""
     has_names: bool
-    """True if the names of its rows stand beside it."""
+    """True if the names of its rows are written beside it."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Arrangement:
-    """A chart on a sheet: the place of each panel, the margins at both sides, and the whole height."""
+    """A chart on a sheet: the place of each panel, the margins on both sides, and the total height."""
 
     places: tuple[PanelPlace, ...]
     left: float
@@ -175,7 +175,7 @@ def num_slots(panel: Panel) -> int:
 
 
 def moved_apart(wanted: Sequence[float], *, gap: float, low: float, high: float) -> list[float]:
-    """Places between `low` and `high`, `gap` or more apart, near the wanted places and in their order.
+    """Places between `low` and `high`, at least `gap` apart, close to the wanted places and in their order.
 
     Neighbours that are too close form a group around the mean of their wanted places: isotonic regression of what is
     left after a gap for each label below. If there is no room for all at `gap`, all places are evenly spaced.

@@ -40,11 +40,11 @@ from ablations.report.figures.layout import STRIP_GAP, Arrangement, PanelPlace, 
 POINTS_PER_IN = 72
 FONT_PT = 8.0
 POINTS_PER_PX = 0.48
-"""Points of a width on paper per pixel on a screen."""
+"""Points on paper per pixel on a screen."""
 DARKER_GREY = "#57606a"
 MARKERS = {"circle": "o", "square": "s", "diamond": "D", "triangle-up": "^", "triangle-down": "v", "cross": "P"}
 MARKERS |= {"x": "X", "star": "*", "pentagon": "p", "triangle-left": "<", "triangle-right": ">"}
-"""Marks of matplotlib by Plotly's names."""
+"""matplotlib's markers by Plotly's names."""
 DASHES: dict[str, Any] = {"solid": "-", "dash": (0, (4, 2.5)), "dot": ":"}
 DRAW_STYLES = {"linear": "default", "hv": "steps-post", "vh": "steps-pre"}
 MOST_OUTLINES = 3000

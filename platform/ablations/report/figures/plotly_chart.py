@@ -1,6 +1,6 @@
 """Any chart on a screen, drawn by Plotly: wide or narrow, on a light or a dark page.
 
-Both widths have the same traces, so that a page changes from one to the other by the layout alone.
+Both widths share their traces, so that a page switches between them by changing only the layout.
 """
 
 import html

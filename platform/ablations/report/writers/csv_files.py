@@ -29,7 +29,7 @@ from ablations.report.figures.axes import is_fitted
 from ablations.terminal.visible import made_visible
 
 FORMULA = ("=", "+", "-", "@", "＝", "＋", "－", "＠", "|")
-"""First characters of a text that a spreadsheet computes or sends to another program."""
+"""First characters of texts that a spreadsheet would compute or send to another program."""
 COMPUTE_COUNTER = "compute_gpu_hours"
 """The counter that a curve has as its compute."""
 

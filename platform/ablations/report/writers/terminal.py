@@ -8,8 +8,7 @@ TEXT_STYLES: dict[TextKind, str] = {"plain": "", "lead": "bold", "note": "dim", 
 
 
 def print_document(blocks: Blocks, out: Screen) -> None:
-    """Print the blocks, with an empty line between them except between paragraphs; what is folded stands below its
-    title."""
+    """Print the blocks, with an empty line between them except between paragraphs; folded blocks follow their title."""
     before = None
     for one in blocks:
         if isinstance(one, Figure):

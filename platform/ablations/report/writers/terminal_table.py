@@ -1,6 +1,7 @@
 """A table of a document in the terminal, which never cuts a number or a name, at any width.
 
-If all is numbers, or if columns have ranks, a row is one line: a narrow terminal shows the columns without a rank, with
+If every column holds numbers, or if columns have ranks, a row is one line: a narrow terminal shows the columns without
+a rank, with
 numbers in their shortest form, a wider one adds the others, the lowest rank first. Any other table has columns; on a
 narrower terminal prose wraps, then moves below its row; then cells break before their interval; then a table without
 prose is transposed. At last each row becomes a block:
@@ -221,7 +222,7 @@ class TerminalTable:
 
 
 def shortest(cell: str) -> str:
-    """The same number in fewer characters.
+    """The number in fewer characters.
 
     >>> shortest("-0.064 [-0.074, -0.054]*")
     '-.064 [-.074,-.054]*'

@@ -1,6 +1,7 @@
 r"""Verdicts on mathematical answers, by math-verify, with limits that hold in any thread.
 
-The answer is searched after the thinking part in this order: the last \boxed{} and boxes in a row with it; text tagged
+The answer is looked for after the thinking part, in this order: the last \boxed{} and boxes in a row with it; text
+tagged
 <answer>; the text after "####" in the last line; the text after the last "answer is" or "answer:"; a value at the very
 end; anything that math-verify finds in the last 2,000 characters. docs/judges.md has the rules.
 """
@@ -36,7 +37,7 @@ _DISPLAYED = re.compile(r"(?:\\\[|\$\$)\s*((?:(?!\\\[|\$\$).){1,1000}?)\s*(?:\\\
 _ONE_OF_SEVERAL = re.compile(r"(?:\$|\\\))\s*(?:,|,?\s*and|,?\s*or)\s*\$$")
 TAGGED = re.compile(r"<(?:answer|\|begin_of_box\|)>(.*?)(?:</answer>|<\|end_of_box\|>|$)", re.IGNORECASE | re.DOTALL)
 _LISTED_NUMBER = re.compile(r"(?:\d\s*(?:,|,?\s*(?:and|or))|\bout of|\d\s+in|\bsqrt)\s+$")
-"""What stands before a number at the end that is not the answer by itself."""
+"""Text before a final number that shows it is not the answer by itself."""
 _SENTENCE = re.compile(r"[A-Z][^$\\]*\s(?:is|are|was|were|equals|cost|costs|be)\s+(?P<value>\\?\$?-?[\d\\.][^,]*?)\.?")
 _QUOTED = re.compile(r"""["“]([^"“”]+)["”]\.?|['‘]([^'‘’]+)['’]\.?""")
 _SAID = re.compile(r"(?:answer|correct (?:option|choice))\W{0,4}(?:is\b\s*:?|[:：])", re.IGNORECASE)
@@ -52,7 +53,7 @@ _RETRACTED = re.compile(
     r"|\bI (?:forgot|missed|overlooked|miscalculated|miscounted|misread)\b"
     r"|\b(?:this|that|it) (?:ignores|misses|overlooks|forgets|omits|overcounts|undercounts|double[- ]counts)\b",
 )
-"""What takes back the answer before it."""
+"""Words that retract the answer before them."""
 _ALONE = (
     r"(?:[A-Za-z] ?= ?)?(?:\$\$?\s?[^$\n]{1,200}\s?\$\$?|\\[(\[]\s?[^\n]{1,200}\s?\\[)\]]"
     r"|[(\[][^()\[\]\n]{0,40}\d[^()\[\]\n]{0,40}[)\]]"
@@ -66,13 +67,13 @@ _STATED = re.compile(
     rf"|(?:[\w ,]{{0,30}}\b)?(?:total|sum|value|number|probability)(?: \w+)?[ *_]*(?:[:=]|\bis\b)[*_ ]*{_ALONE}"
     rf"|(?<=\*\*){_ALONE}(?=\*\*)|(?:(?:=>?|→) ?)?(?!\d[^\n]* [a-z]|[A-Za-z]|\W{{0,3}}\s?[^\n]*=){_ALONE})[ \t.*_`]*$"
 )
-"""A line that consists of an answer; what goes on after one that is not `final` is the answer instead."""
+"""A line that consists of an answer; text that continues after one that is not `final` is the answer instead."""
 _CONCLUDED = re.compile(
     r"(?im)\b(?:so|thus|therefore|hence|then|now|but|however|finally|altogether|together|total|each|every|per|gives?"
     r"|must be|in all|we (?:get|have|find))\b[^.!?\n]{0,200}\d|\d[^.!?\n]{0,99}\b(?:altogether|in all|total|each|per)\b"
     r"|^\W{0,9}(?!note|check|remark|confidence)(?:[a-z]{1,15} ?){1,3}(?:[:=]|\bis) ?[$\\]{0,2}-?\d[\d.,]*\W{0,9}$"
 )
-"""What goes on from one value to another."""
+"""Text that leads from one value to another."""
 _VALUE_FOLLOWS = re.compile(
     r"\s*(?:therefore|thus|then|now|actually)?[\s*$(\[]*(?:\\[(\[])?\s*"
     r"(?:-?\d|\\(?:frac|sqrt|text|pi)|[A-J](?![\w'’]| [a-z]))"
@@ -89,31 +90,31 @@ _OPERATOR_BEFORE = re.compile(
 _OPERATOR_AFTER = re.compile(
     r"[ \t]*(?:\^(?!\s*\{?\s*\\(?:circ|text))|[-+*/][ \t]*[\d\\]|\\(?:cdot|times|pm|div)(?![A-Za-z]))"
 )
-"""What makes a box a part of a formula: -\\boxed{12}, \\boxed{12}^2."""
+"""Text that makes a box part of a formula: -\\boxed{12}, \\boxed{12}^2."""
 _CONSTANT_AFTER = re.compile(r"[ \t]*\+[ \t]*([CK])(?![\w^])(?=\s*(?:[.,$]|\\[)\]]|$))")
 _HEDGED = re.compile(
     r"(?i)\b(?:could|might|may)(?: also| well| instead| equally| just as)* be\b\W{1,4}(?:[\d\\]|[A-J]\b)"
 )
 _OF_OTHERS = re.compile(r"(?i)\b(?:reference|golden|gold|wrong|incorrect|initial|naive|previous)[\s*]+$")
-"""Whose answer is not the one stated: "the reference answer is"."""
+"""Owners of an answer that is not the response's own: "the reference answer is"."""
 _END_OF_PROOF = re.compile(r"\$?(?:\\(?:blacksquare|square|qed|Box|checkmark)(?![A-Za-z])|[∎□■]|Q\.E\.D\.)\s*\$?\s*$")
 _NO_VALUE = re.compile(
     r"(?i)(?:(?:indeed|therefore|thus|then|also|now)\s+)?(?:correct|right|verified|confirmed|consistent|reasonable|valid|unique"
     r"|clear|as follows)\b[^\d$\\]*",
 )
-"""What "the answer is" is followed by if no answer follows."""
+"""Text after "the answer is" that is no answer."""
 DENIED_BEFORE = re.compile(
     r"(?i)(?:\b(?:not|never|cannot)|n['’]t)\s+(?:really\s+)?"
     r"(?:think|believe|say|agree|true|sure|certain|the case|mean|clear)"
     r"\b[^.!?\n,;:]*$|\b(?:doubt|suppose|assume|assuming|if|whether)\b[^.!?\n,;:]*$",
 )
-"""What denies that "the answer is" what follows."""
+"""Words that deny that "the answer is" what follows."""
 _UNKNOWN = r"\$?[A-Za-z]\s*=\s*-?[\w./√()]+\$?"
 _STYLED = re.compile("[\U0001d400-\U0001d7ff]+")
 _HIDDEN = re.compile(
     r"(?<![\w}\\])~~(?=\S)[^~\n]{0,200}~~(?![\w\\])|<!--.{0,300}?-->|<(del|strike)>.{0,300}?</\1>", re.DOTALL
 )
-"""What is struck out, and comments that no reader sees."""
+"""Struck-out text, and comments that no reader sees."""
 _ENDS = rewritings(
     (rf"^{_UNKNOWN}\.?$", r"\g<0>"),
     (
@@ -182,8 +183,8 @@ def _of_a_phrase(text: str) -> str:
 
 
 def without_thought(response: str) -> str:
-    """The response without what stands from <think> to the last </think>, is struck out or in a comment; a thought that
-    never ends hides the rest, unless that ends with a box."""
+    """The response without struck-out text, comments, and everything from <think> to the last </think>; a thought that
+    never ends hides the rest, unless the rest ends with a box."""
     response = _STYLED.sub(lambda found: unicodedata.normalize("NFKC", found[0]), response)
     before, opened, rest = response.partition("<think")
     _, closed, after = rest.rpartition("</think")
@@ -195,7 +196,7 @@ def without_thought(response: str) -> str:
 
 
 def as_it_stands(response: str) -> str:
-    """The response without its thought, and without an answer that is taken back."""
+    """The response without its thinking, and without an answer that it retracts."""
     response = without_thought(response)
     boxes = _boxes(response)
     stated = [found.end() for pattern in (_SAID, _STATED) for found in pattern.finditer(response)]
@@ -216,7 +217,7 @@ def _states(text: str, found: re.Match[str]) -> bool:
 
 
 def too_long(answer: str) -> bool:
-    """True if an answer has more characters than are read."""
+    """True if an answer is too long to be read."""
     if len(answer) <= MAX_ANSWER_CHARS:
         return False
     return len(answer) > MAX_NUMBER_CHARS or not NUMBER.fullmatch(answer)

@@ -62,5 +62,5 @@ def times_of_day(text: str) -> frozenset[int]:
 
 
 def is_time_of_day(text: str) -> bool:
-    """True for a text that can be nothing else: 3:05 and 3 p.m., but not 3:15, which may be a ratio, nor 3."""
+    """True for a text that can only be a time of day: 3:05 and 3 p.m., but not 3:15, which may be a ratio, nor 3."""
     return bool(times_of_day(text)) and not re.fullmatch(r"\d+(?::[1-9]\d)?", text)

@@ -1,5 +1,5 @@
-r"""Equality of mathematical answers: parts besides the value here, values in `values`, and what they leave open by
-math-verify. The rules are those of docs/judges.md.
+r"""Equality of mathematical answers: this file compares the parts besides the value, `values` compares values, and
+math-verify decides what they leave open. The rules are those of docs/judges.md.
 """
 
 import logging
@@ -244,7 +244,7 @@ def same_function(answer: ParsedAnswer, gold: ParsedAnswer) -> bool:
 
 
 def same_name(one: str, other: str) -> bool:
-    """True if two names are the same, or one leaves out its argument: y and y(x)."""
+    """True if two names are the same, or differ only in a missing argument: y and y(x)."""
     return one == other or re.sub(r"\([a-z]\)$", "", one) == other or one == re.sub(r"\([a-z]\)$", "", other)
 
 

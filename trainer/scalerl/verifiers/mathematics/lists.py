@@ -26,7 +26,7 @@ def other_condition(one: str, other: str) -> bool:
 
 
 def other_repeats(answer: str, gold: str) -> bool:
-    """True if the gold list has a value several times, and the other list not so often: 1, 1, 2 beside 1, 2."""
+    """True if the gold list repeats a value more often than the other list: 1, 1, 2 beside 1, 2."""
     mine, its = (Counter(part.rpartition("=")[2].strip() for part in split_list(text)) for text in (answer, gold))
     if mine.total() < 2 or its.total() == len(its) or re.search(r"\d,\d{3}(?!\d)", f"{answer} {gold}"):
         return False

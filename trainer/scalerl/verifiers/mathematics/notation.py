@@ -16,7 +16,7 @@ Rewriting = tuple[re.Pattern[str], str | Callable[[re.Match[str]], str]]
 
 
 def rewritings(*rows: tuple[str, str | Callable[[re.Match[str]], str]]) -> list[Rewriting]:
-    """A table of patterns, each with the form of what it finds; a later row reads what an earlier one wrote."""
+    """A table of patterns with their replacements; a later row sees the output of earlier ones."""
     return [(re.compile(pattern), form) for pattern, form in rows]
 
 
@@ -82,7 +82,7 @@ _LAYOUT = rewritings(
     (r"\*\*", "^"),
 )
 MOST_MARKS = 4
-"""Most nested Markdown marks."""
+"""Maximum nesting of Markdown marks."""
 _SEPARATED = re.compile(r"\d(?:,\s|;|\s*(?:\\text\s*\{\s*)?(?:and|or)\b)")
 _BOLD = re.compile(r"(?<![*\w])(\*\*|__|\*|`)(?=\S)([^*`\n]{1,500}?)(?<=\S)\1(?![*\w])")
 _HTML = re.compile(r"<su([bp])>([^<>]{1,100})</su\1>|&[a-z]{2,6};")

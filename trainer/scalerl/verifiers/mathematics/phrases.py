@@ -1,4 +1,4 @@
-r"""Phrases and rows of numbers that have one meaning in several forms.
+r"""Phrases and rows of numbers with the same meaning, brought into one form.
 
 in_one_form(r"n\in\mathbb{Z}^+")   ->  \text{positive integers} in_one_form(r"\text{Yes, it is}")  ->  \text{yes}
 in_one_form("(2 3 1)")             ->  (1,2,3)                  in_one_form(r"\angle CBA")         ->  \text{angle ABC}

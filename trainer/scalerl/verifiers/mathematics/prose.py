@@ -57,7 +57,7 @@ _FAREWELL = re.compile(
     r"|hope (?:this|that) helps|(?:note|remark|check|confidence)(?=:)|\(?checked|done in|(?:this|that) (?:took|use[ds])"
     r"|next is|the (?:other )?\d+ [a-z]+ (?:is|are|was|were)(?=[^\d\n]*$))\b[^\n]*$",
 )
-"""What follows an answer and states none."""
+"""Text that may follow an answer without stating another."""
 _CHANCE = re.compile(r"(?i)(\b(?:probability|chance|likelihood)\b[^.\n]{0,80}\b)(\d+) (?:out of|in) (\d+)(?![\d,.]*\d)")
 _OR_MAYBE = r"(?:or|and)\s(?:possibly|maybe|perhaps|even)\b"
 _ASIDE = re.compile(
@@ -68,7 +68,7 @@ _ASIDE = re.compile(
 _BREAKDOWN = re.compile(
     r"(?i)(?P<value>\b(?:is|are|was|were|earn(?:ed|s)|makes?|made|costs?|paid|pays|spent|spends)\s[^\s:]*\d[^:]{0,30}):\s(?=[^:]*\d)[^:=]*\d[^:=]*$"
 )
-"""What adds up to a value before it: "$460: $400 base and $60 overtime"."""
+"""Text that breaks down the value before it: "$460: $400 base and $60 overtime"."""
 _CONCLUDES = re.compile(r"=|\b(?:so|therefore|thus|hence|then|we get|are left)\b", re.IGNORECASE)
 _WORD = re.compile(r"[A-Za-z]+(?:['’][a-z]+)?")
 _TEXT_OF_ALLOWED = """
@@ -93,13 +93,13 @@ _CHANGED_BEFORE = re.compile(
     r"|(?:let|suppose|assume)(?: that)?(?: we have)?[\s$]*(?:[A-Za-z]\s*=)?)|[\w)}|]\s?(?:[<>]=?|[≤≥≠]|!=))[\s*_#($]*$"
     r"|[*/^][ $*_(\"'`]*$"
 )
-"""What supposes or doubts a value that follows, or makes it none: page 5, x > 5."""
+"""Words that suppose or doubt the value after them, or turn it into something else: page 5, x > 5."""
 _CONDITION_BEFORE = re.compile(r"(?i)\b(?:if|unless|suppose|assuming)\b[^,;:.]*$")
 _UNFINISHED = re.compile(
     r"(?i)\b(?:we(?= (?:need|must|have to|will|can|now)\b|$)|need to|next|now|let(?:.s| us| me)|assume)\b[^\d.!?。\n]*$"
     r"|\b(?:where|that|which|and|or|the|an|we|if|because|since|when)\s*$"
 )
-"""The end of a text that breaks off in its work."""
+"""The end of a text that breaks off mid-calculation."""
 _OTHER_LANGUAGES = {
     "answer": "antwort richtig respuesta solución réponse resposta risposta ответ 答案 答え 答 正解 选项 정답 답",
     "is": "ist es est é è lautet beträgt vaut vale 是 为 は 은 는", "and": "und и 和 与",

@@ -109,7 +109,7 @@ _QUANTIFIED = re.compile(
     r"(?<![A-Za-z\\])(?P<symbol>[A-Za-z](?:_\d)?)\s*(?P<of>\\in\s*(?:\\mathbb\s*\{?[ZNR]\}?|Z)(?:\^?[+*]|\^\{[+*]\})?"
     rf"|(?:is|=)?\s*(?:an?\s|any\s)?\s*{_KIND}+|(?P<bound>(?:[<>]|\\[gl]e(?![a-z]))\s*-?\d+))?\s*\)?$"
 )
-"""What is said of a symbol at the end: "for any integer k", "where C is a constant", "for all n > 1"."""
+"""A remark about a symbol at the end: "for any integer k", "where C is a constant", "for all n > 1"."""
 _NAME = re.compile(
     r"\((?:\\?[A-Za-z]+)(?:\s*,\s*\\?[A-Za-z]+)+\)|(?:\\?#)?(?:\\(?:Pr|max|min|det|dim|deg|arg|lcm|gcd)(?![A-Za-z])(?:\([^()=]*\)|\s*[A-Z])?|(?:m\s*)?(?:\\(?:angle|triangle|overline|widehat|vec|hat|bar|mathrm|mathbf|text|measuredangle|operatorname)(?![A-Za-z])\s*)*"
     r"(?:\{[A-Za-z ]+\}|\|?[A-Za-z]{1,4}\|?|\[[A-Z]+\]|\\(?:alpha|beta|gamma|delta|epsilon|theta|lambda"

@@ -168,7 +168,7 @@ UNITS = _table()
 
 
 def known_unit(name: str) -> UnitOfMeasure | None:
-    """Unit with this name, in singular or plural; case counts only if two names differ in nothing else."""
+    """Unit with this name, in singular or plural; case matters only if two names differ in nothing else."""
     spellings = (name, name.lower()) if len(name) > 2 or (len(name) == 2 and name.isupper()) else (name,)
     for spelt in spellings:
         for form in (spelt, spelt.removesuffix("s"), spelt.removesuffix("es")):

@@ -28,7 +28,7 @@ LARGEST_EXACT = 10**15
 """Largest integer without rounding error in 53 bits."""
 
 COMPARED_AT = [Rational(p, 7) for p in (11, 13, 17, 19, 23, 29, 31, 37)]
-"""Points at which two expressions are compared before simplification; equal ones agree everywhere."""
+"""Points at which two expressions are compared before simplification; equal expressions agree at all of them."""
 SCALES = (Rational(1), Rational(1), Rational(1, 10), Rational(14), Rational(7))
 """Scales of these points, one per comparison: |x - 3| equals 3 - x at all small points, and rounding up equals rounding
 down plus 1 except at integers, which the last two scales include, even and odd."""

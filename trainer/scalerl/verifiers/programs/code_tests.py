@@ -52,7 +52,7 @@ class StdioTest:
 
 _NUMBER = re.compile(r"-?(?:(?:0|[1-9][0-9]*)(?:\.[0-9]*)?|\.[0-9]+)(?:[eE][+-]?[0-9]{1,4})?")
 _PLACES_OF_A_VALUE = 6
-"""An expected decimal fraction with so many places stands for all numbers that it rounds."""
+"""Number of places from which an expected decimal fraction stands for all numbers that round to it."""
 _MOST_PLACES = 400
 """Numbers longer, larger or smaller than any float are compared exactly."""
 

@@ -18,7 +18,7 @@ _TOLERANCE, _OF_LARGE, _OF_ZERO = Fraction(1, 10**6), Fraction(1, 10**9), Fracti
 of it, so that 2500003.5 does not equal 2500003.0; 1e-9 for zero. Public graders allow 1e-5 at any size (APPS), 1e-6 at
 any size (EvalPlus) or nothing (LiveCodeBench)."""
 _BITS_OF_A_KEY = 10_000
-"""Longer integers are no keys of a JSON text: Python writes at most 4,300 decimal digits."""
+"""Longer integers cannot be keys of a JSON text, since Python writes at most 4,300 decimal digits."""
 _SIMPLE = ("plain", "int", "complex", "bytes", "bytearray")
 
 

@@ -20,7 +20,7 @@ STARRED = (
 """Modules of LiveCodeBench's header (github.com/LiveCodeBench/LiveCodeBench, lcb_runner/evaluation), which imports them
 and all their names."""
 ALSO = {"time": "import time", "fractions": "import fractions", "np": "import numpy as np"}
-"""What the header of APPS adds (github.com/hendrycks/apps, eval/testing_util.py)."""
+"""The imports that the header of APPS adds (github.com/hendrycks/apps, eval/testing_util.py)."""
 _WORD = re.compile(r"[^\W\d]\w*")
 _OF_ONE_PROCESS = ("last_exc", "last_traceback", "last_type", "last_value", "ps1", "ps2", "tracebacklimit")
 

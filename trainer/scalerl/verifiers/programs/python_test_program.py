@@ -138,7 +138,7 @@ class Awaited:
 
 
 def about(error):
-    """What the program's exception says of itself: attributes with simple values, and arguments if it shows them."""
+    """The content of the program's exception: attributes with simple values, and arguments if it shows them."""
     facts = vars(error) | ({"code": error.code} if isinstance(error, SystemExit) else {})
     found: dict[str, object] = {key: value for key, value in facts.items() if isinstance(value, SIMPLE)}
     if type(error).__str__ in SHOW_ARGUMENTS and all(isinstance(one, SIMPLE) for one in error.args):

@@ -89,7 +89,7 @@ _ASIDE = re.compile(
     r",?\s(?:and\s)?not\s(?:(?!but\b)[^,.;?!])+(?=[.!]?$)|,\s(?:i (?:think|believe|guess)|of course)(?=[.!]?$)",
     re.IGNORECASE,
 )
-"""What is denied, or said of the speaker, at the end of a sentence."""
+"""The end of a sentence that denies something or speaks about the speaker."""
 _TAKEN_BACK = re.compile(
     r"(?i)\b(?:no|not|never|hardly|could|might|may|doubt|except|un?like|wait|actually|rather|instead|sorry|correction"
     r"|wrong|or|but|however|maybe|perhaps|alternatively)\b|n['’]t",
