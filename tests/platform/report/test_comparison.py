@@ -191,7 +191,7 @@ def test_a_comparison_is_a_line_per_variant_and_two_below(decided, width):
     assert lines[0].startswith("loo at scale laptop, 2000 modelled GPU-hours per run, 95 % intervals")
     (own,) = [line for line in lines if line.startswith("scalerl ")]
     level = f"{decided.compared('scalerl').level:.3f}"
-    assert f" {level if width > 80 else level[1:]} (ref.)" in own
+    assert f"ref {level if width > 80 else level[1:]}" in own
     assert lines[2 + len(decided.variants) :] == [
         "* holds jointly for all 2 comparisons; = no difference, at most ±0.04 (ceiling)",
         "`platform compare loo --explain` also shows the changes and the method.",

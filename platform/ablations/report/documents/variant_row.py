@@ -133,7 +133,7 @@ class VariantRow:
             return Cell(NO_FIT)
         if self.is_reference:
             own = self.own(question)
-            return Cell(f"{own} (ref.)" if own else f"{question.no_difference:g} ", question.no_difference)
+            return Cell(f"ref {own} " if own else f"{question.no_difference:g} ", question.no_difference)
         return answer_cell(self.line.answers[question.name], is_joint=is_corrected(self.results))
 
 
