@@ -156,7 +156,7 @@ SAID = (
     ),
     Said(
         page="docs/tutorial.md",
-        text="The difference in A is {}. Its interval, [{}, {}], holds 0. The task allows no more than {}.",
+        text="The difference in A is {}. Its interval, [{}, {}], contains 0. The task allows no more than {}.",
         numbers=lambda facts: [
             *interval(facts.readme, OTHER, "ceiling_difference", "+.3f"),
             f"{facts.readme.plan.fit_settings.highest:.2f}",
