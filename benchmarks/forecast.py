@@ -1,98 +1,91 @@
-"""How good forecasts of the full budget are, from fits on its first half, over simulated curves with known truth.
+"""How often forecasts of the end of a run hold, over simulated homes whose law is known, eq. 1 and others.
 
-    PYTHONPATH=platform:trainer OMP_NUM_THREADS=1 python benchmarks/forecast.py        # six minutes on one core
+    PYTHONPATH=platform:trainer:benchmarks OMP_NUM_THREADS=1 python benchmarks/forecast.py   # six minutes on one core
 
-The set-up of `simulation.py`: the ten published fits (ScaleRL table 1, arXiv 2510.13786), 400 curves white and 400
-with AR(1) run noise of rho 0.7, fitted on step 0 and the readings between 1.5k GPU-hours and half the budget. The same
-once more with the reading at step 0 taken 0.10 below the law. Compared are the curve's true pass rate at the full
-budget, which is twice the fitted range, with the 95 % interval and with three point predictions: that of the fit, the
-median of eq. 1's draws, and the median of the draws averaged over families. Baseline: the paper's grid
-(`ablations.answers.paper_grid`). Writes `results/forecast.json`.
+A home has four variants with three seeds, 45 readings each, by one of the laws of `law_doubt.py`, with parameters of
+its own for each variant and seeds .0075 apart in A; noise as there. Every run is forecast from .3, .5 and .7 of its
+compute, alone and beside the other eleven as if these had finished, as `platform forecast --backtest` does. Reported
+are the coverage of the 95 % intervals of the last three readings' mean, median widths, mean absolute errors and mean
+interval scores, those of carrying the last readings on among them. Writes `results/forecast.json`.
 """
 
 import json
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
+from law_doubt import COMPUTE, RUN_TO_RUN_SD, drawn_law, rounded
 from record import write_record
-from simulation import (
-    FIT_FROM_GPU_HOURS,
-    FIT_TO_SHARE_OF_BUDGET,
-    NOISES,
-    NUM_SAMPLES,
-    RUN_NOISE_SD,
-    SEED,
-    START_LEVELS,
-    TRUTHS,
-    simulate,
-)
+from simulation import NUM_SAMPLES, RUN_NOISE_SD, SEED
 
-from ablations.answers.forecasts import joint_draws, predict
-from ablations.answers.paper_grid import paper_fit
-from ablations.answers.run_to_run import run_to_run
+from ablations.findings.backtest import Check, backtest, score
 from ablations.fit.curve import Curve
-from ablations.fit.fitting import fit_curve
+from ablations.fit.options import FitSettings
 
-NUM_CURVES = 400
-OFF_THE_LAW = 0.10
+LISTED = ("eq. 1", "power law", "stretched", "Weibull", "second phase")
+UNLISTED = ("Gompertz", "capped", "late start", "plateau", "two speeds", "drift", "decline")
+RHOS = (0.0, 0.55)
+HOMES, VARIANTS, SEEDS = 5, 4, 3
+FRACTIONS = (0.3, 0.5, 0.7)
 
 
 def main() -> None:
-    results = []
-    for off in (0.0, OFF_THE_LAW):
-        for noise, rho in NOISES.items():
-            results.append({"noise": noise, "step_0_below_the_law": off, **measure(rho, off)})
-            print(json.dumps(results[-1], indent=2), flush=True)
-    report = {
-        "settings": {
-            "fit_from_gpu_hours": FIT_FROM_GPU_HOURS,
-            "fit_to_share_of_budget": FIT_TO_SHARE_OF_BUDGET,
-            "start_levels": START_LEVELS,
-            "num_samples": NUM_SAMPLES,
-            "run_noise_sd": RUN_NOISE_SD,
-            "r0": "anchored",
-            "seed": SEED,
-        },
-        "results": results,
-    }
-    write_record("forecast", report)
+    cells = [cell(law, rho) for law in (*LISTED, *UNLISTED) for rho in RHOS]
+    settings = {"homes": HOMES, "variants": VARIANTS, "seeds": SEEDS, "run_to_run_sd": RUN_TO_RUN_SD, "seed": SEED}
+    write_record("forecast", {"settings": settings, "cells": cells})
 
 
-def measure(rho: float, off: float) -> dict[str, Any]:
-    """Coverage and errors of the prediction at the full budget, over truths and start levels in turn."""
-    rng = np.random.default_rng(SEED)
-    cases = [(truth, R_0) for truth in TRUTHS for R_0 in START_LEVELS]
-    is_held, widths, sigmoid_weights = [], [], []
-    errors: dict[str, list[float]] = {
-        name: [] for name in ("forecast", "fit", "median of eq. 1", "median of average", "paper")
-    }
-    for index in range(NUM_CURVES):
-        (name, C_mid, B, A, every, budget), R_0 = cases[index % len(cases)]
-        compute = np.arange(0, FIT_TO_SHARE_OF_BUDGET * budget + 1, every, dtype=float)
-        score = simulate(compute, A=A, B=B, C_mid=C_mid, R_0=R_0, rho=rho, rng=rng)
-        score[0] -= off
-        curve = Curve(name=name, compute=compute, score=score, samples=np.full(compute.size, NUM_SAMPLES))
-        truth = R_0 + (A - R_0) / (1 + (C_mid / budget) ** B)
-        fit = fit_curve(curve, fit_from=FIT_FROM_GPU_HOURS)
-        predicted = predict([fit], budget, run_to_run([]))
-        is_held.append(predicted.lo <= truth <= predicted.hi)
-        widths.append(predicted.hi - predicted.lo)
-        sigmoid_weights.append(fit.alternatives.weights["sigmoid"])
-        errors["fit"].append(float(fit.predict(budget)[0]) - truth)
-        errors["forecast"].append(predicted.estimate - truth)
-        errors["median of eq. 1"].append(float(np.median(joint_draws([fit], budget, eq1_alone=True))) - truth)
-        errors["median of average"].append(float(np.median(joint_draws([fit], budget))) - truth)
-        errors["paper"].append(
-            float(paper_fit(curve, fit_from=FIT_FROM_GPU_HOURS, budget=budget).predict(budget)[0]) - truth
-        )
-    return {
-        "num_curves": NUM_CURVES,
-        "coverage_of_95_percent_interval": round(float(np.mean(is_held)), 4),
-        "median_width": round(float(np.median(widths)), 5),
-        "mean_weight_of_eq_1": round(float(np.mean(sigmoid_weights)), 3),
-        "mean_absolute_error": {name: round(float(np.mean(np.abs(found))), 5) for name, found in errors.items()},
-        "mean_error": {name: round(float(np.mean(found)), 5) for name, found in errors.items()},
-    }
+def cell(law: str, rho: float) -> dict[str, Any]:
+    """One law and noise: the scores alone and beside finished runs, by the share of the compute that was used."""
+    rng = np.random.default_rng([SEED, (*LISTED, *UNLISTED).index(law), RHOS.index(rho)])
+    alone, beside = [], []
+    for number in range(HOMES):
+        curves = home(law, rho, rng, number)
+        beside += backtest(curves, FitSettings()).checks
+        for variant, runs in curves.items():
+            for run in runs:
+                alone += backtest({variant: [run]}, FitSettings()).checks
+    found = {"law": law, "rho": rho, "alone": by_fraction(alone), "beside": by_fraction(beside)}
+    print(json.dumps(found), flush=True)
+    return found
+
+
+def home(law: str, rho: float, rng: np.random.Generator, number: int) -> dict[str, list[Curve]]:
+    """The curves of a home, by variant."""
+    curves = {}
+    for variant in range(VARIANTS):
+        of_law, A = drawn_law(law, rng)
+        curves[f"{variant}"] = [
+            reading(of_law(COMPUTE, A + RUN_TO_RUN_SD * rng.standard_normal()), rho, rng, f"{number}-{variant}-s{seed}")
+            for seed in range(SEEDS)
+        ]
+    return curves
+
+
+def reading(rate: np.ndarray, rho: float, rng: np.random.Generator, name: str) -> Curve:
+    """A run's readings: run noise AR(1), then a binomial sample."""
+    noise = RUN_NOISE_SD * rng.standard_normal(rate.size)
+    for index in range(1, rate.size):
+        noise[index] = rho * noise[index - 1] + np.sqrt(1 - rho**2) * noise[index]
+    score = rng.binomial(NUM_SAMPLES, np.clip(rate + noise, 0, 1)) / NUM_SAMPLES
+    return Curve(name=name, compute=COMPUTE, score=score, samples=np.full(COMPUTE.size, NUM_SAMPLES))
+
+
+def by_fraction(checks: Sequence[Check]) -> dict[str, dict[str, float]]:
+    found = {}
+    for fraction in FRACTIONS:
+        made = [one for one in checks if one.fraction == fraction and one.predicted is not None]
+        scored = score(fraction, made)
+        found[f"{fraction:g}"] = {
+            "runs": scored.num_runs,
+            "coverage": rounded(scored.coverage),
+            "median_width": rounded(np.median([one.hi - one.lo for one in made if one.hi and one.lo is not None])),
+            "mean_absolute_error": rounded(scored.mean_absolute_error),
+            "interval_score": rounded(scored.interval_score),
+            "carried_mean_absolute_error": rounded(scored.carried_mean_absolute_error),
+            "carried_interval_score": rounded(scored.carried_interval_score),
+        }
+    return found
 
 
 if __name__ == "__main__":

@@ -7,8 +7,8 @@ if the folder CURVES is given, the CSV files of other people's curves in it. Eac
 compute; foretold is the mean of its last three readings. Our runs are two halves by the SHA-256 of their ids: the first
 may tune a forecast, the second only measures it. The half-width of a rule is the 95th percentile of its own absolute
 errors on all other runs of the same source and cut. The interval score is width + 40 x distance outside (Gneiting and
-Raftery 2007, for 95 %), so less is better. A forecast that is not in the product yet is measured beside them, without
-any finished run and with all other runs of its source finished (`standing.py`). Writes `results/forecast_shelf.json`.
+Raftery 2007, for 95 %), so less is better. The product is measured as `platform forecast --backtest` does, as if all
+other runs of its source had finished, and once for each run alone. Writes `results/forecast_shelf.json`.
 """
 
 import argparse
@@ -23,10 +23,11 @@ import numpy as np
 import pandas as pd
 from record import write_record
 from scipy.optimize import curve_fit
-from standing import Standing, learnt, standing, unlearnt
 
-from ablations.findings.backtest import FRACTIONS, NUM_LAST, check_curve
+from ablations.answers.past_forecasts import FRACTIONS, NUM_LAST
+from ablations.findings.backtest import Check, backtest, mean_interval_score
 from ablations.fit.curve import Curve
+from ablations.fit.options import FitSettings
 
 RESULTS = Path(__file__).parents[1] / "docs" / "results"
 NUM_STARTS = 6
@@ -55,27 +56,20 @@ class Foretold:
     lo: float
     hi: float
 
-    @property
-    def interval_score(self) -> float:
-        """Width plus 2 / .05 times the distance of what was measured from the interval."""
-        outside = max(self.lo - self.end, self.end - self.hi, 0.0)
-        return self.hi - self.lo + 2 / (1 - LEVEL) * outside
-
 
 def main() -> None:
     asked = argparse.ArgumentParser(description=__doc__)
     asked.add_argument("curves", nargs="?", type=Path, help="folder with CSV files of other people's curves")
     runs = list(shelf(asked.parse_args().curves))
-    rows, stands = [], {fraction: list(standings(runs, fraction)) for fraction in FRACTIONS}
+    rows, checks = [], {BESIDE: list(beside(runs)), ALONE: list(alone(runs))}
     for fraction in FRACTIONS:
         cut = [one for one in runs if is_long_enough(one.curve, fraction)]
-        found = {"product": list(product(cut, fraction))}
+        found = {name: list(foretold(cut, made, fraction)) for name, made in checks.items()}
         found |= {name: by_rule(cut, fraction, rule) for name, rule in RULES.items()}
-        found |= {name: list(of_standing(stands, fraction, name)) for name in (ALONE, BESIDE)}
-        both = {one.run for one in found["product"]}  # rules are also scored where the product has no forecast
-        for name, foretold in found.items():
+        both = {one.run for one in found[BESIDE]}  # rules are also scored where the product has no forecast
+        for name, of_rule in found.items():
             for source in dict.fromkeys(one.source for one in cut):
-                of_source = [one for one in foretold if one.source == source]
+                of_source = [one for one in of_rule if one.source == source]
                 rows += [summary(name, source, fraction, of_source, both)] if of_source else []
     for row in rows:
         print(json.dumps(row))
@@ -121,10 +115,35 @@ def is_long_enough(curve: Curve, fraction: float) -> bool:
     return bool(np.sum(curve.compute > fraction * curve.compute[-1]) >= NUM_LAST and np.sum(within) >= NUM_STARTS)
 
 
-def product(runs: Sequence[Shelved], fraction: float) -> Iterator[Foretold]:
-    """What `platform forecast --backtest` says."""
+BESIDE, ALONE = "product", "product, without finished runs"
+
+
+def beside(runs: Sequence[Shelved]) -> Iterator[Check]:
+    """What `platform forecast --backtest` says of each source."""
+    for source in dict.fromkeys(family(one) for one in runs):
+        by_variant: dict[str, list[Curve]] = {}
+        for one in runs:
+            if family(one) == source:
+                by_variant.setdefault(one.variant, []).append(one.curve)
+        yield from backtest(by_variant, FitSettings()).checks
+
+
+def alone(runs: Sequence[Shelved]) -> Iterator[Check]:
+    """The same of a home with one run."""
     for one in runs:
-        check = check_curve(one.curve, fraction)
+        yield from backtest({one.variant: [one.curve]}, FitSettings()).checks
+
+
+def family(run: Shelved) -> str:
+    """The source without its half."""
+    return run.source.split(",")[0]
+
+
+def foretold(runs: Sequence[Shelved], checks: Sequence[Check], fraction: float) -> Iterator[Foretold]:
+    """The product's forecasts of these runs."""
+    made = {one.curve: one for one in checks if one.fraction == fraction}
+    for one in runs:
+        check = made[one.curve.name]
         if check.predicted is not None and check.lo is not None and check.hi is not None:
             yield Foretold(
                 source=one.source,
@@ -137,41 +156,11 @@ def product(runs: Sequence[Shelved], fraction: float) -> Iterator[Foretold]:
             )
 
 
-ALONE, BESIDE = "where it stands + rise", "the same, beside finished runs"
-
-
-def standings(runs: Sequence[Shelved], fraction: float) -> Iterator[tuple[Shelved, Standing]]:
-    """Where each run stands at the cut, as far as it can be fitted."""
-    for one in runs:
-        if is_long_enough(one.curve, fraction) and (found := standing(one.curve, fraction, NUM_LAST)) is not None:
-            yield one, found
-
-
-def of_standing(stands: dict[float, list[tuple[Shelved, Standing]]], fraction: float, name: str) -> Iterator[Foretold]:
-    """The forecast from where a run stands; with `BESIDE`, all other runs of its source have ended."""
-    for one, found in stands[fraction]:
-        of_source = {
-            cut: [
-                (other.variant, there)
-                for other, there in at_cut
-                if other.source.split(",")[0] == one.source.split(",")[0]
-            ]
-            for cut, at_cut in stands.items()
-        }
-        siblings = [there for variant, there in of_source[fraction] if variant == one.variant]
-        if name == ALONE:
-            value, lo, hi = unlearnt(found, siblings)
-        else:
-            value, lo, hi = learnt(found, one.variant, fraction, of_source)
-        end = float(one.curve.score[-NUM_LAST:].mean())
-        yield Foretold(source=one.source, fraction=fraction, run=one.curve.name, end=end, value=value, lo=lo, hi=hi)
-
-
 def by_rule(runs: Sequence[Shelved], fraction: float, rule: "Rule") -> list[Foretold]:
     """A rule's value of each run, with the half-width that its errors on the others give."""
     ends = np.array([one.curve.score[-NUM_LAST:].mean() for one in runs])
     values = np.array([rule(*part(one.curve, fraction)) for one in runs])
-    sources = np.array([one.source.split(",")[0] for one in runs])
+    sources = np.array([family(one) for one in runs])
     errors = np.abs(values - ends)
     foretold = []
     for index, one in enumerate(runs):
@@ -279,6 +268,7 @@ RULES: dict[str, Rule] = {
 def summary(name: str, source: str, fraction: float, found: Sequence[Foretold], both: set[str]) -> dict[str, Any]:
     """Errors and intervals of one forecast over the runs of a source."""
     errors = np.array([one.value - one.end for one in found])
+    ends = (np.array([getattr(one, name) for one in found]) for name in ("end", "lo", "hi"))
     return {
         "forecast": name,
         "source": source,
@@ -289,7 +279,7 @@ def summary(name: str, source: str, fraction: float, found: Sequence[Foretold], 
         "mean_error": round(float(errors.mean()), 4),
         "coverage": round(float(np.mean([one.lo <= one.end <= one.hi for one in found])), 3),
         "median_width": round(float(np.median([one.hi - one.lo for one in found])), 4),
-        "mean_interval_score": round(float(np.mean([one.interval_score for one in found])), 4),
+        "mean_interval_score": round(mean_interval_score(*ends), 4),
     }
 
 

@@ -149,7 +149,6 @@ def follow(
                 reason = stop_reason(
                     stop,
                     fits=fits[-2:],
-                    compute_now=[now - EVERY, now][-len(fits) :],
                     budget=BUDGET,
                     truncation=None,
                     reference_fits=last[REFERENCE],

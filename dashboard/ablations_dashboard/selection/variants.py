@@ -55,4 +55,4 @@ def only(results: Results, names: Sequence[str]) -> Results:
         results.comparison, variants=tuple(line for line in results.comparison.variants if line.name in kept)
     )
     variants = tuple(variant for variant in results.variants if variant.name in kept)
-    return replace(results, variants=variants, comparison=comparison)
+    return replace(results, variants=variants, comparison=comparison, chosen_from=results)

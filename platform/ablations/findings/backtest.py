@@ -1,24 +1,19 @@
 """Backtest of the forecasts: every finished run, fitted on its first part, against the measurements at its end."""
 
-from collections.abc import Sequence
-from dataclasses import asdict, dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass, replace
+from itertools import chain
 from typing import Any
-from zlib import crc32
 
 import numpy as np
 
-from ablations.answers.forecasts import is_by_eq1, joint_draws, no_forecast
-from ablations.errors import AblationsError
+from ablations.answers.calibration import Calibration
+from ablations.answers.forecasts import run_draws
+from ablations.answers.past_forecasts import FRACTIONS, NUM_LAST, Cut, cuts_of
 from ablations.fit.curve import Curve
-from ablations.fit.fitting import fit_curve
-from ablations.fit.result import Fit
+from ablations.fit.options import FitSettings
 from ablations.terminal.progress_bar import Done, counted_off
-from ablations.text import compute_text, counted
-
-FRACTIONS = (0.3, 0.5, 0.7)
-"""Fitted shares of a run's compute; the paper forecasts from the first half (ScaleRL §2.1)."""
-NUM_LAST = 3
-"""Number of readings at the end of a run whose mean is predicted."""
+from ablations.text import counted
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -43,7 +38,9 @@ class Check:
     """Lower end of the 95 % interval for that mean: of the curve, with the noise of the readings."""
     hi: float | None = None
     carried: float | None = None
-    """Mean of the last fitted readings: the naive forecast of no further gain."""
+    """The obvious forecast: the last fitted readings carried on, with what finished runs teach."""
+    carried_lo: float | None = None
+    carried_hi: float | None = None
     reason: str = ""
 
     @property
@@ -78,8 +75,22 @@ class Score:
     mean_absolute_error: float | None = None
     coverage: float | None = None
     """Share of the 95 % intervals that contain the measurement."""
+    interval_score: float | None = None
+    """Mean of width + 40 x distance outside; less is better."""
     carried_mean_absolute_error: float | None = None
-    """Mean absolute error of the naive forecast of no further gain."""
+    """Mean absolute error of the last readings carried on."""
+    carried_interval_score: float | None = None
+
+    @property
+    def skill(self) -> float | None:
+        """1 - interval score / that of carrying on: above 0 the forecast is better than the obvious."""
+        if self.interval_score is None or not self.carried_interval_score:
+            return None
+        return 1 - self.interval_score / self.carried_interval_score
+
+    def to_json(self) -> dict[str, Any]:
+        """Plain data for JSON, including `skill`."""
+        return asdict(self) | {"skill": self.skill}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -88,6 +99,8 @@ class Backtest:
 
     checks: tuple[Check, ...]
     scores: tuple[Score, ...]
+    is_carried: bool = False
+    """True if the sweep's forecasts carry the last readings on, because that foretold its finished runs better."""
 
     def __repr__(self) -> str:
         return f"<Backtest: {counted(len(self.checks), 'forecast')} of the end of a run>"
@@ -106,89 +119,89 @@ class Backtest:
         """Plain data for JSON: {"checks": [{"curve": "loo-loss-s0", ...}], "scores": [{"fraction": 0.3, ...}]}."""
         return {
             "checks": [check.to_json() for check in self.checks],
-            "scores": [asdict(score) for score in self.scores],
+            "scores": [score.to_json() for score in self.scores],
+            "is_carried": self.is_carried,
         }
 
 
 def backtest(
-    curves: Sequence[Curve],
+    curves: Mapping[str, Sequence[Curve]],
+    settings: FitSettings,
     *,
-    fit_from: float = 0.0,
     fractions: Sequence[float] = FRACTIONS,
     done: Done | None = None,
 ) -> Backtest:
-    """Forecast the last readings of every curve from the readings in (fit_from, fraction of its compute]."""
-    wanted = [(curve, fraction) for curve in curves for fraction in fractions]
-    checks = [check_curve(curve, fraction, fit_from=fit_from) for curve, fraction in counted_off(wanted, done)]
+    """Forecast the last readings of every finished run, by variant, from the first part of its compute, as if all other
+    runs had finished.
+    """
+    cuts: list[Cut] = []
+    failed: list[Check] = []
+    wanted = [(variant, fraction) for variant in curves for fraction in fractions]
+    for variant, fraction in counted_off(wanted, done):
+        found, reasons = cuts_of(variant, curves[variant], fraction, settings)
+        cuts += found
+        failed += [Check(curve=name, fraction=fraction, reason=why) for name, why in reasons.items()]
+    calibration = Calibration(errors=tuple(cut.error for cut in cuts))
+    checks = [*(check_cut(cut, calibration.without(cut.curve.name)) for cut in cuts), *failed]
+    order = {curve.name: place for place, curve in enumerate(chain.from_iterable(curves.values()))}
+    checks.sort(key=lambda one: (order[one.curve], one.fraction))
     scores = [score(fraction, [one for one in checks if one.fraction == fraction]) for fraction in fractions]
-    return Backtest(checks=tuple(checks), scores=tuple(scores))
+    return Backtest(checks=tuple(checks), scores=tuple(scores), is_carried=calibration.prefers_carried)
 
 
-def check_curve(curve: Curve, fraction: float, *, fit_from: float = 0.0) -> Check:
-    """Forecast a curve's last readings from its first part."""
-    fit_to = fraction * float(curve.compute[-1])
-    if (found := int(np.sum(curve.compute > fit_to))) < NUM_LAST:
-        needed = f"{counted(found, 'evaluation')} beyond {compute_text(fit_to)}; a check needs {NUM_LAST}"
-        return Check(curve=curve.name, fraction=fraction, reason=f"curve {curve.name!r}: {needed}")
-    try:
-        fit = fit_curve(curve, fit_from=fit_from, fit_to=fit_to)
-    except AblationsError as error:
-        return Check(curve=curve.name, fraction=fraction, reason=str(error))
-    if why := no_forecast(fit):
-        return Check(curve=curve.name, fraction=fraction, reason=f"curve {curve.name!r}: {why}")
-    compute = curve.compute[-NUM_LAST:]
-    predicted = joint_draws([fit], compute, eq1_alone=is_by_eq1([fit])).mean(axis=1)
-    lo, hi = (float(q) for q in np.quantile(mean_reading_draws(fit, compute), (0.025, 0.975)))
+def check_cut(cut: Cut, calibration: Calibration) -> Check:
+    """Forecast the last readings of a finished run from a part of it, and carry its last readings on beside it."""
+    (predicted, lo, hi), (carried, carried_lo, carried_hi) = (
+        _foretold(cut, replace(calibration, is_carried=is_carried)) for is_carried in (False, True)
+    )
     return Check(
-        curve=curve.name,
-        fraction=fraction,
-        fitted_to=fit.window[1],
-        compute=float(compute.mean()),
-        measured=float(curve.score[-NUM_LAST:].mean()),
-        predicted=float(np.median(predicted)),
+        curve=cut.curve.name,
+        fraction=cut.fraction,
+        fitted_to=cut.fit.window[1],
+        compute=float(cut.compute.mean()),
+        measured=cut.measured,
+        predicted=predicted,
         lo=lo,
         hi=hi,
-        carried=float(fit.readings.score[-NUM_LAST:].mean()),
+        carried=carried,
+        carried_lo=carried_lo,
+        carried_hi=carried_hi,
     )
+
+
+def _foretold(cut: Cut, calibration: Calibration) -> tuple[float, float, float]:
+    """The forecast of the mean of the last readings with its 95 % interval."""
+    drawn = run_draws(cut.fit, cut.siblings, cut.compute, cut.variant, calibration, num_readings=NUM_LAST).clip(
+        0, cut.fit.settings.highest
+    )
+    value, lo, hi = np.quantile(drawn.mean(axis=1), (0.5, 0.025, 0.975)).tolist()
+    return value, lo, hi
 
 
 def score(fraction: float, checks: Sequence[Check]) -> Score:
-    """Bias, mean absolute error and coverage over the checks with a forecast."""
-    made = [one for one in checks if one.error is not None]
+    """Bias, mean absolute error, coverage and interval score over the checks with a forecast."""
+    made = [one for one in checks if one.predicted is not None]
     if not made:
         return Score(fraction=fraction, num_runs=0)
-    measured, carried = (
-        np.array([getattr(one, name) for one in made], dtype=float) for name in ("measured", "carried")
+    measured, predicted, lo, hi, carried, carried_lo, carried_hi = (
+        np.array([getattr(one, name) for one in made], dtype=float)
+        for name in ("measured", "predicted", "lo", "hi", "carried", "carried_lo", "carried_hi")
     )
-    errors = np.array([one.error for one in made], dtype=float)
     return Score(
         fraction=fraction,
         num_runs=len(made),
-        mean_error=float(errors.mean()),
-        mean_absolute_error=float(np.abs(errors).mean()),
+        mean_error=float((predicted - measured).mean()),
+        mean_absolute_error=float(np.abs(predicted - measured).mean()),
         coverage=float(np.mean([bool(one.is_held) for one in made])),
+        interval_score=mean_interval_score(measured, lo, hi),
         carried_mean_absolute_error=float(np.abs(carried - measured).mean()),
+        carried_interval_score=mean_interval_score(measured, carried_lo, carried_hi),
     )
 
 
-def mean_reading_draws(fit: Fit, compute: np.ndarray) -> np.ndarray:
-    """Draws of the mean of future readings at these computes, with the uncertainty of the curve and the readings'
-    noise.
+def mean_interval_score(measured: np.ndarray, lo: np.ndarray, hi: np.ndarray) -> float:
+    """Mean of width + (2 / .05) x distance outside, the score of 95 % intervals, of which less is better (Gneiting and
+    Raftery 2007, equation 43).
     """
-    drawn = joint_draws([fit], compute).mean(axis=1)
-    rng = np.random.default_rng(crc32(fit.readings.score.tobytes()))
-    noise = rng.standard_normal(drawn.size) * np.sqrt(mean_noise_variance(fit, compute.size))
-    return (drawn + noise).clip(0, 1)
-
-
-def mean_noise_variance(fit: Fit, num: int) -> float:
-    """Variance of the noise of the mean of `num` consecutive readings, as estimated by the fit.
-
-    sampling / n + run / n^2 sum_ij rho^|i - j|: sampling noise is independent between readings, run noise is AR(1) with
-    rho = autocorrelation noise_sd^2 / run.
-    """
-    sampling = fit.readings.sampling_variance
-    run = max(fit.noise_sd**2 - sampling, 1e-300)
-    rho = min(fit.autocorrelation * fit.noise_sd**2 / run, 1.0)
-    lags = np.abs(np.subtract.outer(np.arange(num), np.arange(num)))
-    return sampling / num + run * float(np.mean(rho**lags))
+    outside = np.maximum(np.maximum(lo - measured, measured - hi), 0)
+    return float(np.mean(hi - lo + 2 / 0.05 * outside))

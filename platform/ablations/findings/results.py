@@ -57,6 +57,8 @@ class Results:
     """Runs that a rule of the sweep has stopped or flagged, by id."""
     notes: tuple[str, ...] = ()
     """Notes of the import, for runs of other trainers."""
+    chosen_from: "Results | None" = None
+    """The results that these variants were chosen from, for a page; None for a whole sweep."""
 
     def __post_init__(self) -> None:
         lines = {} if self.comparison is None else {line.name: line.asymptote for line in self.comparison.variants}

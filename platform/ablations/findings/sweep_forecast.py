@@ -10,26 +10,23 @@ from ablations.answers.crossings import Crossing, crossing
 from ablations.answers.forecasts import (
     Chance,
     Prediction,
+    Prospect,
     compute_to_reach,
     cost_of_a_point,
     difference_at,
     estimated,
-    is_by_eq1,
-    joint_draws,
     leaderboard,
     no_forecast,
     predict,
 )
 from ablations.answers.interval import Interval
-from ablations.answers.one_law import mean_law_weights
 from ablations.answers.pass_rate_at import pass_rate_at
 from ablations.answers.questions import LEVEL
 from ablations.answers.run_to_run import RunToRun
 from ablations.errors import AblationsError
 from ablations.findings.backtest import Backtest, backtest
+from ablations.findings.finished_runs import calibration_of, finished_curves
 from ablations.findings.results import Results
-from ablations.fit.engine.family import SIGMOID
-from ablations.fit.result import Fit
 from ablations.home.labels import FIRST_REFERENCE
 from ablations.terminal.progress_bar import Done, counted_off
 from ablations.text import compute_text, counted
@@ -74,15 +71,6 @@ class VariantForecast:
     """Compute to the requested pass rate; None if none is requested or half of the curves never reach it."""
     crossing: Crossing | None
     """The crossing with the reference; None for the reference, and if the reference has no forecast."""
-    weights: dict[str, float]
-    """Akaike weights of the families, mean over the seeds."""
-    is_by_eq1: bool
-    """True if the estimated curve is eq. 1's; False if it is the median over all families."""
-
-    @property
-    def eq1_weight(self) -> float:
-        """Akaike weight of eq. 1, mean over the seeds."""
-        return self.weights[SIGMOID.name]
 
     def to_json(self) -> dict[str, Any]:
         return {
@@ -91,8 +79,6 @@ class VariantForecast:
             "budgets": [outlook.to_json() for outlook in self.outlooks],
             "compute_to_reach": self.reach and asdict(self.reach),
             "crossing": self.crossing and asdict(self.crossing),
-            "weights": self.weights,
-            "is_by_eq1": self.is_by_eq1,
         }
 
 
@@ -107,6 +93,10 @@ class SweepForecast:
     """The pass rate whose compute was requested."""
     variants: tuple[VariantForecast, ...]
     reasons: tuple[str, ...]
+    num_finished: int
+    """Number of finished runs whose forecasts from their first parts calibrate these."""
+    is_carried: bool
+    """True if the last readings are carried on, because that foretold the finished runs better."""
 
     def __repr__(self) -> str:
         budgets = ", ".join(map(compute_text, self.budgets_gpu_hours))
@@ -117,11 +107,6 @@ class SweepForecast:
         """True if no variant has a forecast."""
         return not self.variants
 
-    @property
-    def weights(self) -> dict[str, float]:
-        """Akaike weights of the families, mean over the variants."""
-        return mean_law_weights([variant.weights for variant in self.variants])
-
     def to_json(self) -> dict[str, Any]:
         """Plain data for JSON: {"sweep": "loo", "reference": "scalerl", "variants": [...], "reasons": [...], ...}."""
         return {
@@ -129,7 +114,8 @@ class SweepForecast:
             "reference": self.reference,
             "budgets_gpu_hours": list(self.budgets_gpu_hours),
             "score": self.score,
-            "weights": self.weights,
+            "finished_runs": self.num_finished,
+            "is_carried": self.is_carried,
             "variants": [variant.to_json() for variant in self.variants],
             "reasons": list(self.reasons),
         }
@@ -150,46 +136,48 @@ def forecast_sweep(
     budgets = budgets_of(results, budgets_gpu_hours)
     if score is not None and not 0 < score <= 1:
         raise AblationsError(f"score is {score:g}; a pass rate to reach lies in (0, 1]")
-    groups, spread = forecast_groups(results), spread_of(results)
+    prospects, spread = prospects_of(results), spread_of(results)
     chances = [
-        {one.variant: one for one in leaderboard(groups, budget, spread)} if groups else {} for budget in budgets
+        {one.variant: one for one in leaderboard([*prospects.values()], budget, spread)} if prospects else {}
+        for budget in budgets
     ]
-    baseline = groups.get(plan.reference, [])
+    baseline = prospects.get(plan.reference)
     others = results.comparison.others.of(LEVEL.name) if results.comparison else ()
-    spreads = [pass_rate_at(budget).spread_of(groups.values(), baseline, others) for budget in budgets]
-
+    groups = [one.fits for one in prospects.values()]
+    spreads = [pass_rate_at(budget).spread_of(groups, baseline.fits if baseline else (), others) for budget in budgets]
     without = [(run, no_forecast(run.fit)) for run in results.runs if run.fit is not None]
 
-    def of_variant(name: str, fits: list[Fit]) -> VariantForecast:
-        against = baseline if name != plan.reference else []
+    def of_variant(prospect: Prospect) -> VariantForecast:
+        against = baseline if prospect is not baseline else None
         return VariantForecast(
-            variant=name,
-            num_seeds=len(fits),
+            variant=prospect.variant,
+            num_seeds=len(prospect.fits),
             outlooks=tuple(
                 Outlook(
-                    prediction=predict(fits, budget, at_budget),
-                    chance=by_name[name],
-                    difference=difference_at(fits, against, budget, at_budget) if against else None,
-                    cost_of_a_point=cost_of_a_point(fits, budget),
+                    prediction=predict(prospect, budget, spread),
+                    chance=by_name[prospect.variant],
+                    difference=difference_at(prospect, against, budget, at_budget) if against else None,
+                    cost_of_a_point=cost_of_a_point(prospect, budget),
                 )
                 for budget, by_name, at_budget in zip(budgets, chances, spreads, strict=True)
             ),
-            reach=None if score is None else compute_to_reach(fits, score, spread),
-            crossing=crossing(fits, against, spread) if against else None,
-            weights=mean_law_weights([fit.alternatives.weights for fit in fits]),
-            is_by_eq1=is_by_eq1(fits),
+            reach=None if score is None else compute_to_reach(prospect, score, spread),
+            crossing=crossing(prospect, against, spread) if against else None,
         )
 
+    calibration = calibration_of(results)
     return SweepForecast(
         sweep=plan.sweep,
         reference=plan.reference,
         budgets_gpu_hours=budgets,
         score=score,
-        variants=tuple(of_variant(name, groups[name]) for name in counted_off([*groups], done)),
+        variants=tuple(of_variant(one) for one in counted_off([*prospects.values()], done)),
         reasons=(
             *(one for one in results.reasons if one != FIRST_REFERENCE.format(plan.reference)),
             *(f"{run.name}: {why}" for run, why in without if why),
         ),
+        num_finished=calibration.num_runs,
+        is_carried=calibration.is_carried,
     )
 
 
@@ -201,15 +189,11 @@ def budgets_of(results: Results, budgets_gpu_hours: Sequence[float]) -> tuple[fl
     return tuple(budgets_gpu_hours) or tuple(times * results.plan.budget_gpu_hours for times in DEFAULT_BUDGETS)
 
 
-def forecast_groups(results: Results) -> dict[str, list[Fit]]:
-    """The fits of each variant that has a forecast.
-
-    A collapsed run follows no law. A variant with a run that does not rise is left out as a whole: every law rises, so
-    a forecast of such a run would come from the law alone, and the other runs would flatter the variant.
-    """
-    rising = {one.name: one.fits for one in results.variants if all(fit.rises for fit in one.fits)}
-    groups = {name: [fit for fit in fits if not no_forecast(fit)] for name, fits in rising.items()}
-    return {name: fits for name, fits in groups.items() if fits}
+def prospects_of(results: Results) -> dict[str, Prospect]:
+    """What is forecast of each variant: its runs with a fit that have not collapsed."""
+    calibration = calibration_of(results)
+    fits = {one.name: tuple(fit for fit in one.fits if not no_forecast(fit)) for one in results.variants}
+    return {name: Prospect(variant=name, fits=some, calibration=calibration) for name, some in fits.items() if some}
 
 
 def spread_of(results: Results) -> RunToRun:
@@ -220,16 +204,14 @@ def spread_of(results: Results) -> RunToRun:
 
 
 def backtest_sweep(results: Results, *, done: Done | None = None) -> Backtest:
-    """Backtest the forecasts of every finished run; `done` receives the number of forecasts made and the total."""
-    plan = results.plan
-    finished = (run for run in results.runs if run.cost_gpu_hours >= plan.budget_gpu_hours)
-    curves = [run.curve for run in finished if run.curve is not None]
+    """Backtest the forecasts of every finished run; `done` receives the number of parts fitted and the total."""
+    plan, curves = results.plan, finished_curves(results)
     if not curves:
         raise AblationsError(
             f"sweep {plan.sweep!r}: none of {len(results.runs)} runs has reached its budget of "
             f"{plan.hours_text(plan.budget_gpu_hours)}; a backtest needs a run that has"
         )
-    return backtest(curves, fit_from=plan.fit_from_gpu_hours, done=done)
+    return backtest(curves, plan.fit_settings, done=done)
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -258,10 +240,10 @@ def forecast_lines(results: Results, grids: Callable[[float], np.ndarray]) -> li
     `grids` gives the compute of a line, shape (num_points,), for the end of its fitted range.
     """
     lines = []
-    for name, fits in forecast_groups(results).items():
-        end = max(fit.window[1] for fit in fits)
-        compute = grids(end)
-        lines.append(ForecastLine(variant=name, end=end, compute=compute, rate=estimated(fits, compute)))
+    for name, prospect in prospects_of(results).items():
+        compute = grids(prospect.last)
+        rate = estimated(prospect, compute)
+        lines.append(ForecastLine(variant=name, end=prospect.last, compute=compute, rate=rate))
     return lines
 
 
@@ -270,6 +252,6 @@ def forecast_band(results: Results, variant: str, compute: np.ndarray) -> Foreca
 
     `compute` and the ends of the band have shape (num_points,).
     """
-    draws = joint_draws(forecast_groups(results)[variant], compute, spread=spread_of(results))
+    draws = prospects_of(results)[variant].recipe_draws(compute, spread_of(results))
     low, high = np.quantile(draws, (0.025, 0.975), axis=0)
     return ForecastBand(compute=compute, low=low, high=high)

@@ -23,9 +23,10 @@ from ablations.fit.engine.noise import AR1, LEAST_SD, Noise, lag_1_autocorrelati
 from ablations.fit.engine.posterior import Draws, sample
 from ablations.fit.engine.projection import Prior, Solution, solve
 from ablations.fit.huber import huberised
+from ablations.fit.law_fit import CurveSet, LawFit
 from ablations.fit.options import MIN_READINGS, Auto, FitLoss, FitSettings, R0Mode
 from ablations.fit.readings import Readings
-from ablations.fit.result import CurveSet, Fit
+from ablations.fit.result import Fit
 from ablations.fit.window import Window, select_window
 
 RISE_PARAMETERS = 3
@@ -73,13 +74,9 @@ def fit_with(curve: Curve, settings: FitSettings, *, through_collapse: bool = Fa
     settings = replace(settings, task=None)  # which task the curve is of is the caller's
     if settings.fit_from == "auto":
         return automatic_cutoff(curve, fit=lambda fit_from: fit_with(curve, replace(settings, fit_from=fit_from)))
-    fit_from, fit_to = settings.fit_from, settings.fit_to
-    r0, loss, ceiling = settings.r0, settings.loss, settings.ceiling
+    fit_from, fit_to, r0, ceiling = settings.fit_from, settings.fit_to, settings.r0, settings.ceiling
     whole, curve = curve, binned(curve, fit_from, fit_to)
-    window = select_window(curve, fit_from, fit_to, through_collapse=through_collapse)
-    _check_modes(curve, window.start_score, r0, loss)
-    _check_ceiling(curve, window, ceiling)
-    readings = _readings(window, r0, loss)
+    window, readings = _read(curve, settings, through_collapse=through_collapse)
     # In units of the highest pass rate, the upper bound of everything below is 1; `Fit` has pass rates.
     unit = settings.highest
     found = _estimate(readings.over(unit))
@@ -134,8 +131,40 @@ def fit_with(curve: Curve, settings: FitSettings, *, through_collapse: bool = Fa
         autocorrelation=noise.autocorrelation,
         settings=settings,
         readings=readings,
-        draws=CurveSet(A=unit * A_draws, B=np.exp(draws.q), C_mid=C_max * np.exp(draws.p), R_0=unit * draws.r),
+        draws=_curve_set(draws, unit=unit, C_max=C_max),
     )
+
+
+@one_blas_thread
+def fit_law(curve: Curve, settings: FitSettings) -> LawFit:
+    """Eq. 1's draws for the readings of a window, those of `fit_with`. Raises AblationsError where that does, and for a
+    collapsed curve, whose readings before the collapse foretell nothing.
+    """
+    settings = replace(settings, task=None)
+    if settings.fit_from == "auto":
+        return fit_with(curve, settings)
+    curve = binned(curve, settings.fit_from, settings.fit_to)
+    window, readings = _read(curve, settings)
+    if window.collapsed:
+        raise AblationsError(f"curve {curve.name!r}: it collapsed after compute {window.compute[-1]:g}")
+    unit = settings.highest
+    draws = _estimate(readings.over(unit)).draws
+    drawn = _curve_set(draws, unit=unit, C_max=float(window.compute[-1]))
+    return LawFit(curve=curve, settings=settings, readings=readings, draws=drawn)
+
+
+def _read(curve: Curve, settings: FitSettings, *, through_collapse: bool = False) -> tuple[Window, Readings]:
+    """The window of a curve and its readings to fit; AblationsError if the settings or the readings cannot be used."""
+    assert settings.fit_from != "auto"
+    window = select_window(curve, settings.fit_from, settings.fit_to, through_collapse=through_collapse)
+    _check_modes(curve, window.start_score, settings.r0, settings.loss)
+    _check_ceiling(curve, window, settings.ceiling)
+    return window, _readings(window, settings.r0, settings.loss)
+
+
+def _curve_set(draws: Draws, *, unit: float, C_max: float) -> CurveSet:
+    A = unit * (draws.r + draws.a)
+    return CurveSet(A=A, B=np.exp(draws.q), C_mid=C_max * np.exp(draws.p), R_0=unit * draws.r)
 
 
 def fits_by_cutoff(fit: Fit) -> dict[float, Fit]:

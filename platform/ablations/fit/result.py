@@ -9,11 +9,9 @@ from numpy.typing import ArrayLike
 from ablations.fit.alternatives import Alternatives
 from ablations.fit.asymptote import DOUBTED, VERDICT_MEANINGS, WITHOUT_RISE, AsymptoteEstimate, Verdict, asymptote_of
 from ablations.fit.ceiling import Ceiling
-from ablations.fit.curve import Curve
-from ablations.fit.engine.family import SIGMOID
+from ablations.fit.law_fit import LawFit, eq1
 from ablations.fit.oddities import oddities
-from ablations.fit.options import FitSettings, R0Mode
-from ablations.fit.readings import Readings
+from ablations.fit.options import R0Mode
 from ablations.text import compute_interval_text, compute_text, interval_text
 
 TAILS = ((1 - 0.95) / 2, (1 + 0.95) / 2)
@@ -32,17 +30,7 @@ SHOWN_KEYS = (
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
-class CurveSet:
-    """Draws of eq. 1's parameters, one curve per entry."""
-
-    A: np.ndarray
-    B: np.ndarray
-    C_mid: np.ndarray
-    R_0: np.ndarray
-
-
-@dataclass(frozen=True, kw_only=True, eq=False)
-class Fit:
+class Fit(LawFit):
     """Eq. 1 fitted to one curve, with 95 % intervals and a verdict. Printing a fit gives a report of eleven lines.
 
         Fit(curve=..., eq1_A=0.612, eq1_lo=0.590, eq1_hi=0.633, B=1.93, C_mid=2540.0, R_0=0.31, verdict="weak", ...)
@@ -53,7 +41,6 @@ class Fit:
     under the verdict "no rise", B has none either. `to_json` leaves out values without meaning.
     """
 
-    curve: Curve
     eq1_A: float
     """A of the curve itself under eq. 1, with its interval, even if A is unbounded; use `A` or `A_eq1` as results."""
     eq1_lo: float
@@ -85,12 +72,6 @@ class Fit:
     noise_sd: float
     autocorrelation: float
     """Lag-1 autocorrelation of the noise, corrected for the part that the fit absorbs."""
-    settings: FitSettings
-    """Settings of the fit."""
-    readings: Readings
-    """The fitted readings; with Huber's loss, outliers are pulled towards the curve."""
-    draws: CurveSet
-    """Equally likely draws from the posterior."""
     binned_from: int | None = None
     """Number of readings in the window before `curve` was binned; None if it was not."""
 
@@ -98,11 +79,6 @@ class Fit:
     def points(self) -> int:
         """Number of readings fitted."""
         return self.readings.score.size
-
-    @property
-    def window(self) -> tuple[float, float]:
-        """Compute of the first and of the last reading fitted."""
-        return float(self.readings.compute[0]), float(self.readings.compute[-1])
 
     @property
     def r_squared(self) -> float:
@@ -204,12 +180,7 @@ class Fit:
 
     def predict(self, compute: ArrayLike) -> np.ndarray:
         """Fitted pass rate at each compute."""
-        return _eq1(np.atleast_1d(compute), *(np.array(value) for value in (self.eq1_A, self.B, self.C_mid, self.R_0)))
-
-    def predict_draws(self, compute: ArrayLike) -> np.ndarray:
-        """Pass rate of every draw at each compute, shape (num_draws, num_compute)."""
-        draws = (values[:, None] for values in (self.draws.A, self.draws.B, self.draws.C_mid, self.draws.R_0))
-        return _eq1(np.atleast_1d(compute), *draws)
+        return eq1(np.atleast_1d(compute), *(np.array(value) for value in (self.eq1_A, self.B, self.C_mid, self.R_0)))
 
     def predict_interval(self, compute: ArrayLike) -> tuple[np.ndarray, np.ndarray]:
         """The 95 % interval of the curve itself (not of a noisy reading) at each compute."""
@@ -301,13 +272,6 @@ class Fit:
 
 
 QUANTILES = {"lo_95": 0.025, "lo_80": 0.1, "median": 0.5, "hi_80": 0.9, "hi_95": 0.975}
-
-
-def _eq1(compute: np.ndarray, A: np.ndarray, B: np.ndarray, C_mid: np.ndarray, R_0: np.ndarray) -> np.ndarray:
-    """R_C = R_0 + (A - R_0) / (1 + (C_mid / C)^B) (ScaleRL eq. 1, arXiv 2510.13786)."""
-    # At C = 0, ln C = -inf, where the basis is 0 as it should be.
-    with np.errstate(divide="ignore", over="ignore"):
-        return R_0 + (A - R_0) * SIGMOID.basis(np.log(compute), np.log(C_mid), np.log(B))
 
 
 def _inverse(score: np.ndarray | float, A: np.ndarray, B: np.ndarray, C_mid: np.ndarray, R_0: np.ndarray) -> np.ndarray:

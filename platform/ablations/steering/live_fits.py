@@ -65,18 +65,17 @@ class LiveFits:
         compute = self._home.run(run.id).read_status().compute_gpu_hours
         return math.floor(compute / every) > math.floor(before.curve.compute[-1] / every)
 
-    def newest(self, run: SweepRun, count: int) -> tuple[list[Fit], list[float]]:
-        """The fits after each of the last `count` evaluations, and their compute; empty with too few readings."""
+    def newest(self, run: SweepRun, count: int) -> list[Fit]:
+        """The fits after each of the last `count` evaluations; none with too few readings."""
         curve = self.logs[run.id].curve
         if curve is None:
-            return [], []
+            return []
         sizes = range(max(1, curve.compute.size - count + 1), curve.compute.size + 1)
-        fitted = [(fit, float(curve.compute[size - 1])) for size in sizes if (fit := self._fit(run, curve, size))]
-        return [fit for fit, _ in fitted], [compute for _, compute in fitted]
+        return [fit for size in sizes if (fit := self._fit(run, curve, size))]
 
     def fits(self, runs: Sequence[SweepRun]) -> list[Fit]:
         """The newest fit of each run that has one; a collapsed curve predicts nothing and is left out."""
-        newest = [fit for run in runs for fit in self.newest(run, 1)[0]]
+        newest = [fit for run in runs for fit in self.newest(run, 1)]
         return [fit for fit in newest if fit.verdict != "collapsed"]
 
     def _fit(self, run: SweepRun, curve: Curve, size: int) -> Fit | None:

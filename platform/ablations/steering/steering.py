@@ -77,7 +77,7 @@ class Steering:
         is_flagged = before is not None and (before.rule == "collapse" or reason.rule != "collapse")
         if is_flagged and not ends_run:
             return []  # the run was already judged for this reason, or for one that a collapse would follow
-        fits, _ = self._fits.newest(run, 1)
+        fits = self._fits.newest(run, 1)
         curve, stop = self._fits.logs[run.id].curve, self._stop
         assert curve is not None
         assert stop is not None
@@ -102,13 +102,12 @@ class Steering:
     def _stop_reason(self, run: SweepRun) -> StopReason | None:
         if self._stop is None or self._is_stopped(run.id):
             return None
-        fits, compute = self._fits.newest(run, 2)
+        fits = self._fits.newest(run, 2)
         is_reference = run.variant == self._plan.reference
         reference_fits = self._fits_of(self._plan.reference)
         return stop_reason(
             self._stop,
             fits=fits,
-            compute_now=compute,
             budget=self._plan.budget_gpu_hours,
             truncation=self._fits.logs[run.id].truncation,
             reference_fits=None if is_reference else reference_fits,

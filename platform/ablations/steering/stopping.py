@@ -1,4 +1,4 @@
-"""Rules for ending a run before its budget, on probabilities from the posterior draws of its fit.
+"""Rules for ending a run before its budget, on probabilities from draws of its forecast (`answers.forecasts`).
 
 Pure functions; `steering` carries out their decisions, and `ablations.home.stops` keeps them. A rule based on a run's
 own readings ends unlucky runs more often. So a stopped run is shown as stopped, with its interval of A at that time,
@@ -11,7 +11,9 @@ from dataclasses import dataclass
 import numpy as np
 
 from ablations.answers.differences import starts_of
+from ablations.answers.forecasts import Prospect
 from ablations.answers.run_to_run import RunToRun
+from ablations.answers.standing import standing_of
 from ablations.fit.result import Fit
 from ablations.home.stops import Rule
 from ablations.study.sweep import Stop
@@ -33,26 +35,27 @@ class StopReason:
     """True if the run ends; False if it is only flagged."""
 
 
-def gain_probability(fit: Fit, *, compute_now: float, budget: float, gain_below: float) -> float:
-    """P(R(budget) - R(compute_now) < gain_below): the share of posterior curves that rise by less than this."""
-    now, end = fit.predict_draws(np.array([compute_now, budget])).T
-    return float(np.mean(end - now < gain_below))
+def gain_probability(fit: Fit, *, budget: float, gain_below: float) -> float:
+    """P(R(budget) - now < gain_below): the share of draws that gain less than this from where the run stands."""
+    end = Prospect(variant="", fits=(fit,)).draws(budget)[:, 0]
+    return float(np.mean(end - standing_of(fit).now < gain_below))
 
 
 def dominated_probability(fit: Fit, reference_fits: Sequence[Fit], *, budget: float, spread: RunToRun) -> float:
     """P(the run's pass rate at the budget lies below the reference's mean over its seeds), for their recipes."""
-    run, *reference = (one.predict_draws(np.array([budget]))[:, 0] for one in (fit, *reference_fits))
+    run = Prospect(variant="", fits=(fit,)).draws(budget)[:, 0]
+    reference = Prospect(variant="reference", fits=tuple(reference_fits)).draws(budget)[:, 0]
     return probability_below(run, reference, spread.differences(starts_of([fit]), starts_of(reference_fits), NUM_PAIRS))
 
 
-def probability_below(a: np.ndarray, b: Sequence[np.ndarray], offsets: np.ndarray) -> float:
-    """P(a - mean of b + e < 0): `a` and each of `b` are the draws of one run, `offsets` the draws of e.
+def probability_below(a: np.ndarray, b: np.ndarray, offsets: np.ndarray) -> float:
+    """P(a - b + e < 0), with `a` and `b` the draws of one variant each and `offsets` the draws of e.
 
     Draws of different runs are independent, so they are paired at random, in an order fixed by a seed.
     """
     rng = np.random.default_rng(0)
-    drawn, *others = (rng.choice(draws, offsets.size) for draws in (a, *b))
-    return float(np.mean(drawn - np.mean(others, axis=0) + offsets < 0))
+    drawn, other = (rng.choice(draws, offsets.size) for draws in (a, b))
+    return float(np.mean(drawn - other + offsets < 0))
 
 
 def recent_truncation(truncated: Sequence[float]) -> float | None:
@@ -64,7 +67,6 @@ def stop_reason(
     stop: Stop,
     *,
     fits: Sequence[Fit],
-    compute_now: Sequence[float],
     budget: float,
     truncation: float | None,
     reference_fits: Sequence[Fit] | None,
@@ -72,8 +74,8 @@ def stop_reason(
 ) -> StopReason | None:
     """The reason to stop or flag a run after an evaluation, or None.
 
-    `fits` are the fits after its last evaluations, the newest last, and `compute_now` the compute of each; both are
-    empty while there are too few readings. `reference_fits` is None for the reference itself, which is only ever
+    `fits` are the fits after its last evaluations, the newest last; there are none while there are too few readings.
+    `reference_fits` is None for the reference itself, which is only ever
     flagged. `spread` is the run-to-run spread. A fit to the part before a collapse predicts nothing, so such a run is
     not judged by its predictions.
     """
@@ -87,8 +89,8 @@ def stop_reason(
         return flagged
     if stop.gain_below is not None:
         gains = [
-            gain_probability(fit, compute_now=now, budget=budget, gain_below=stop.gain_below)
-            for fit, now in zip(fits, compute_now, strict=True)
+            gain_probability(fit, budget=budget, gain_below=stop.gain_below)
+            for fit in fits
             if fit.verdict != "collapsed"
         ]
         if len(gains) >= 2 and min(gains[-2:]) > stop.probability:  # one evaluation alone may be luck

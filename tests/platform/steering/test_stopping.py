@@ -3,18 +3,22 @@
 import json
 from dataclasses import asdict, replace
 from pathlib import Path
-from types import SimpleNamespace
 from typing import Any, cast
 
 import numpy as np
 import pytest
 from fixtures_home import BUDGET, eval_row, make_home, make_plan, train_row, write_state
 from fixtures_steering import RecordedPool, steered
+from scipy.special import ndtr, ndtri
 
 from ablations.answers.repeats import UNKNOWN, CommonSpread
 from ablations.answers.run_to_run import RunToRun, run_to_run
 from ablations.errors import AblationsError
 from ablations.findings.results import read_results
+from ablations.fit.curve import Curve
+from ablations.fit.law_fit import CurveSet, LawFit
+from ablations.fit.options import FitSettings
+from ablations.fit.readings import Readings
 from ablations.fit.result import Fit
 from ablations.home.home import Home
 from ablations.home.started_sweep import StartedSweep
@@ -35,38 +39,57 @@ ASSUMED = run_to_run([])
 GAIN = Stop(gain_below=0.05, probability=0.9)
 
 
-class DrawnFit:
-    """A fit as far as the rules know it: its verdict and its draws of eq. 1 with B = 1 and R_0 = 0."""
-
-    curve = SimpleNamespace(start=UNKNOWN)
-
-    def __init__(self, A: np.ndarray | list[float], *, C_mid: float = 100.0, verdict: str = "resolved") -> None:
-        self.A, self.C_mid, self.verdict = np.asarray(A, dtype=float), C_mid, verdict
-
-    def predict_draws(self, compute: np.ndarray) -> np.ndarray:
-        return self.A[:, None] * compute / (compute + self.C_mid)
+NUM_DRAWS = 2000
+NOW = 1000.0
+COMPUTE = np.arange(100.0, NOW + 1, 100.0)
 
 
-def drawn(A: np.ndarray | list[float], **settings: Any) -> Fit:
-    return cast(Fit, DrawnFit(A, **settings))
+def drawn(A: float, *, C_mid: float = 100.0, verdict: str = "resolved", sd: float = 0.0) -> Fit:
+    """A fit as far as the rules know it: eq. 1 with B = 1 and R_0 = 0, of which every draw has the same shape, read up
+    to NOW without noise; A is normal with this sd."""
+    A_draws = A + sd * ndtri((np.arange(NUM_DRAWS) + 0.5) / NUM_DRAWS)
+    fields = {"B": np.ones(NUM_DRAWS), "C_mid": np.full(NUM_DRAWS, C_mid), "R_0": np.zeros(NUM_DRAWS)}
+    score = A * COMPUTE / (COMPUTE + C_mid)
+    law = LawFit(
+        curve=Curve(name="c", compute=COMPUTE, score=score),
+        settings=FitSettings(),
+        readings=Readings(compute=COMPUTE, score=score, sampling_variance=0.0, anchors=()),
+        draws=CurveSet(A=A_draws, **fields),
+    )
+    object.__setattr__(law, "verdict", verdict)
+    return cast(Fit, law)
 
 
-def test_the_gain_probability_is_the_share_of_curves_that_rise_by_less():
-    # From C_mid to 3 C_mid a curve with B = 1 rises from A / 2 to 3 A / 4; A / 4 < 0.101 for A = 0.01 ... 0.40.
-    fit = drawn(0.01 * np.arange(1, 101))
-    assert gain_probability(fit, compute_now=100.0, budget=300.0, gain_below=0.101) == pytest.approx(0.40)
+def spread_at(rise: float, budget: float) -> float:
+    """That of a forecast with the least noise."""
+    k = 3
+    return float(np.sqrt((0.45 * rise) ** 2 + 1e-6 * (1 / k + 1.4**2 * np.log(budget / NOW))))
+
+
+def test_the_gain_probability_is_that_the_forecast_rises_by_less():
+    # From 1000 to 3000 a curve with C_mid 1000 rises from A / 2 to 3 A / 4, of which seven tenths are foretold.
+    fit = drawn(0.4, C_mid=1000.0)
+    expected = ndtr((0.06 - 0.7 * 0.1) / spread_at(0.1, 3000.0))
+    assert gain_probability(fit, budget=3000.0, gain_below=0.06) == pytest.approx(expected, abs=1e-3)
+    # Beside it the spread of A by 0.04 moves the rise by 0.01.
+    wider = np.hypot(spread_at(0.1, 3000.0), 0.01)
+    doubted = drawn(0.4, C_mid=1000.0, sd=0.04)
+    assert gain_probability(doubted, budget=3000.0, gain_below=0.06) == pytest.approx(ndtr(-0.01 / wider), abs=5e-3)
 
 
 def test_the_difference_of_two_runs_holds_how_much_runs_of_one_recipe_differ():
-    run, one, two, three = (drawn([A], C_mid=0.0) for A in (0.60, 0.61, 0.60, 0.62))
+    run, one, two, three = (drawn(A, C_mid=1e-6) for A in (0.60, 0.61, 0.60, 0.62))
+    # Nothing rises any more: the least noise of 0.001 from 1000 to 2000 on each side, of three runs a third, of which
+    # they share 0.4.
+    own = spread_at(0.0, 2000.0)
 
     def probability(reference: list[Fit], spread: RunToRun = ASSUMED) -> float:
-        return dominated_probability(run, reference, budget=900.0, spread=spread)
+        return dominated_probability(run, reference, budget=2000.0, spread=spread)
 
-    # Both sides known exactly, 0.01 apart: Phi(0.01 / (0.0075 sqrt 2)) = Phi(0.942809) = 0.827111.
-    assert probability([one]) == pytest.approx(0.827111, abs=1e-4)
-    # Against the mean of three seeds: Phi(0.01 / (0.0075 sqrt(4 / 3))) = Phi(1.154701) = 0.875893.
-    assert probability([one, two, three]) == pytest.approx(0.875893, abs=1e-4)
+    assert probability([one]) == pytest.approx(ndtr(0.01 / np.sqrt(2 * 0.0075**2 + 2 * own**2)), abs=0.01)
+    of_three = own**2 * (1 + 0.4 + 0.6 / 3)
+    expected = ndtr(0.01 / np.sqrt(4 / 3 * 0.0075**2 + of_three))
+    assert probability([one, two, three]) == pytest.approx(expected, abs=0.01)
     # Forty seeds that lie 0.03 apart leave no doubt about it: Phi(0.01 / (0.03 sqrt 2)) = Phi(0.235702) = 0.593168.
     measured = RunToRun(within=CommonSpread(tau=0.03, freedom=39.0))
     assert probability([one], measured) == pytest.approx(0.593168, abs=0.01)
@@ -77,7 +100,7 @@ def test_draws_of_two_runs_are_taken_as_independent_whatever_their_order():
     # Paired in order, the two would differ by exactly 0.01 and give 0.8271.
     a = np.sort(np.random.default_rng(3).normal(0.60, 0.02, 2000))
     offsets = ASSUMED.differences([UNKNOWN], [UNKNOWN], 20_000)
-    assert probability_below(a, [a + 0.01], offsets) == pytest.approx(0.6297, abs=0.012)
+    assert probability_below(a, a + 0.01, offsets) == pytest.approx(0.6297, abs=0.012)
 
 
 def test_truncation_is_the_mean_of_the_last_twenty_steps():
@@ -86,35 +109,41 @@ def test_truncation_is_the_mean_of_the_last_twenty_steps():
 
 
 def verdict(stop: Stop, fits: list[Fit], **changes: Any) -> StopReason | None:
-    inputs: dict[str, Any] = {"budget": 2000.0, "truncation": None, "reference_fits": [drawn([0.6])], "spread": ASSUMED}
-    compute = [1000.0 + 50 * number for number in range(len(fits))]
-    return stop_reason(stop, fits=fits, compute_now=compute, **(inputs | changes))
+    inputs: dict[str, Any] = {"budget": 2000.0, "truncation": None, "reference_fits": [drawn(0.6)], "spread": ASSUMED}
+    return stop_reason(stop, fits=fits, **(inputs | changes))
 
 
 def test_the_gain_rule_ends_a_run_and_says_how_sure_it_was():
-    # From 1000 to 2000 a curve with C_mid = 3000 gains 0.6 (0.4 - 0.25) = 0.09, one with C_mid = 100 0.026.
-    assert verdict(GAIN, [drawn([0.6]), drawn([0.6])]) == StopReason(rule="gain", value=1.0, ends_run=True)
-    assert verdict(GAIN, [drawn([0.6])]) is None
-    assert verdict(GAIN, [drawn([0.6], C_mid=3000.0), drawn([0.6])]) is None
-    assert verdict(Stop(), [drawn([0.6]), drawn([0.6])]) is None
+    # From 1000 to 2000 a curve with C_mid = 3000 gains 0.6 (0.4 - 0.25) = 0.09, one with C_mid = 100 0.026, of which
+    # 0.018 are foretold, give or take 0.012.
+    found = verdict(GAIN, [drawn(0.6), drawn(0.6)])
+    assert found is not None
+    assert (found.rule, found.ends_run) == ("gain", True)
+    gain = 0.6 * (2000 / 2100 - 1000 / 1100)
+    assert found.value == pytest.approx(ndtr((0.05 - 0.7 * gain) / spread_at(gain, 2000.0)), abs=2e-3)
+    assert verdict(GAIN, [drawn(0.6)]) is None
+    assert verdict(GAIN, [drawn(0.6, C_mid=3000.0), drawn(0.6)]) is None
+    assert verdict(Stop(), [drawn(0.6), drawn(0.6)]) is None
 
 
 def test_the_dominated_rule_compares_with_the_reference_at_the_full_budget():
     stop = Stop(dominated=0.95)
-    found = verdict(stop, [drawn([0.56])])
+    found = verdict(stop, [drawn(0.56)])
     assert found is not None
     assert (found.rule, found.ends_run) == ("dominated", True)
-    # 0.04 x 2000 / 2100 = 0.0381 apart: Phi(0.0381 / 0.0106) = Phi(3.592) = 0.99984.
-    assert found.value == pytest.approx(0.99984, abs=1e-4)
-    assert verdict(stop, [drawn([0.59])]) is None
-    assert verdict(stop, [drawn([0.56])], reference_fits=[]) is None
+    # Foretold are 0.9221 of A on both sides, 0.0369 apart, with the assumed sd of runs and half the rise in doubt.
+    foretold, rises = 1000 / 1100 + 0.7 * (2000 / 2100 - 1000 / 1100), 2000 / 2100 - 1000 / 1100
+    doubt = np.sqrt(2 * 0.0075**2 + spread_at(0.56 * rises, 2000.0) ** 2 + spread_at(0.6 * rises, 2000.0) ** 2)
+    assert found.value == pytest.approx(ndtr(0.04 * foretold / doubt), abs=0.01)
+    assert verdict(stop, [drawn(0.59)]) is None
+    assert verdict(stop, [drawn(0.56)], reference_fits=[]) is None
 
 
 def test_the_reference_is_never_ended_by_any_rule():
     stop = Stop(gain_below=0.05, dominated=0.95, collapse="stop")
-    flat = [drawn([0.6]), drawn([0.6])]
+    flat = [drawn(0.6), drawn(0.6)]
     assert verdict(stop, flat, reference_fits=None) is None
-    collapsed = verdict(stop, [drawn([0.6], verdict="collapsed")], reference_fits=None)
+    collapsed = verdict(stop, [drawn(0.6, verdict="collapsed")], reference_fits=None)
     assert collapsed == StopReason(rule="collapse", value=1.0, ends_run=False)
     truncated = verdict(stop, flat, reference_fits=None, truncation=0.3)
     assert truncated == StopReason(rule="truncation", value=0.3, ends_run=False)
@@ -123,18 +152,16 @@ def test_the_reference_is_never_ended_by_any_rule():
 @pytest.mark.parametrize(("collapse", "ends_run"), [("stop", True), ("flag", False)])
 def test_a_collapse_and_truncated_answers_stop_or_flag_a_run(collapse, ends_run):
     stop = Stop(collapse=collapse)
-    assert verdict(stop, [drawn([0.6], verdict="collapsed")]) == StopReason(
-        rule="collapse", value=1.0, ends_run=ends_run
-    )
+    assert verdict(stop, [drawn(0.6, verdict="collapsed")]) == StopReason(rule="collapse", value=1.0, ends_run=ends_run)
     assert verdict(stop, [], truncation=0.11) == StopReason(rule="truncation", value=0.11, ends_run=ends_run)
     assert verdict(stop, [], truncation=0.10) is None
 
 
 def test_a_fit_up_to_a_collapse_predicts_nothing():
     stop = Stop(gain_below=0.05, dominated=0.9)
-    collapsed = drawn([0.5], verdict="collapsed")
+    collapsed = drawn(0.5, verdict="collapsed")
     assert verdict(stop, [collapsed, collapsed]) == StopReason(rule="collapse", value=1.0, ends_run=False)
-    assert verdict(GAIN, [collapsed, drawn([0.6])]) is None
+    assert verdict(GAIN, [collapsed, drawn(0.6)]) is None
 
 
 def states(sweep: StartedSweep) -> dict[str, str]:

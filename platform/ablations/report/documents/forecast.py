@@ -2,11 +2,12 @@
 
 from ablations.answers.crossings import UNTOLD, Crossing
 from ablations.answers.interval import Interval
-from ablations.findings.backtest import NUM_LAST, Backtest
+from ablations.answers.past_forecasts import NUM_LAST
+from ablations.findings.backtest import Backtest
 from ablations.findings.sweep_forecast import SweepForecast
 from ablations.report.documents.blocks import Blocks, Cell, Folded, Table, Text, table_of_rows
 from ablations.report.documents.number_cells import compute_interval_cell, interval_cell, number_cell
-from ablations.text import compute_text, or_dots
+from ablations.text import compute_text, counted, or_dots
 
 LEADS = {True: "yes", False: "no", None: "cannot tell"}
 
@@ -51,12 +52,10 @@ def _at_any_budget(found: SweepForecast, compute_name: str) -> Table:
                 f"crosses {found.reference} at": at,
                 "P(crosses)": probability,
                 f"then leads {found.reference}": leads,
-                "estimates by": "eq. 1" if one.is_by_eq1 else "all families",
-                "weight of eq. 1": number_cell(one.eq1_weight, ".2f"),
             }
         )
     title = f"at any budget, compute in {compute_name} [95 %]"
-    return table_of_rows(rows, name="at-any-budget", title=title, kinds={"estimates by": "words"})
+    return table_of_rows(rows, name="at-any-budget", title=title)
 
 
 def _crossing_cells(crossing: Crossing | None) -> tuple[Cell, Cell, Cell]:
@@ -74,16 +73,11 @@ def _notes(found: SweepForecast) -> list[str]:
     """Notes on the families behind the numbers, the chances to win, and crossings."""
     if not found.variants:
         return []
-    weights = sorted(found.weights.items(), key=lambda item: -item[1])
-    listed = ", ".join(f"{name} {weight:.2f}" for name, weight in weights)
-    worse = [f"{one.variant} ({one.eq1_weight:.2f})" for one in found.variants if not one.is_by_eq1]
     said = [
-        "Within the fitted range every number comes from eq. 1. Beyond it the intervals also cover other families "
-        "of curves, which have their full weight from twice the range on. They are weighted by AICc, with a prior of "
-        f"1/2 for eq. 1 (mean weights: {listed}). An estimate comes from eq. 1 if the 80 % interval contains it, else "
-        "it is the median over all families. Differences compare levels up to the compute that all runs have reached, "
-        "and beyond it curves of one family.",
-        f"Eq. 1 fits worse than other families for {', '.join(worse)}, by its weight." if worse else "",
+        "A forecast starts from where each run stands, the mean of its last evaluations about the curve. It adds seven "
+        "tenths of the rise of eq. 1 from there, less twice what the variant has lost since its peak.",
+        _calibration_note(found),
+        "Differences compare levels up to the compute that all runs have reached, and forecasts beyond it.",
         "P(wins) is the share of joint draws in which the variant is highest, with "
         f"{found.variants[0].outlooks[0].chance.rule}.",
         "A crossing is the last one of two curves between the first fitted evaluation and 100 times the last. The "
@@ -96,6 +90,25 @@ def _notes(found: SweepForecast) -> list[str]:
     return [*filter(None, said)]
 
 
+def _calibration_note(found: SweepForecast) -> str:
+    """What finished runs have to do with the numbers."""
+    if found.num_finished < 2:
+        return (
+            "Fewer than two runs have finished, so nothing here says how well such forecasts hold for this sweep; the "
+            "intervals are those of public curves and of our own."
+        )
+    runs = counted(found.num_finished, "finished run")
+    if found.is_carried:
+        return (
+            f"Carrying the last evaluations on foretold the {runs} better from their first parts than such a forecast, "
+            "so that is the forecast here. `--backtest` shows both."
+        )
+    return (
+        f"How far such forecasts of the {runs} lay off, from their first parts, shifts the estimates and sets the "
+        "intervals. `--backtest` shows them."
+    )
+
+
 def backtest_document(found: Backtest, sweep: str) -> Blocks:
     """The scores of each fitted share, every run, and the runs without a forecast."""
     scores = [
@@ -105,7 +118,10 @@ def backtest_document(found: Backtest, sweep: str) -> Blocks:
             "mean error": number_cell(one.mean_error, "+.4f"),
             "mean |error|": number_cell(one.mean_absolute_error, ".4f"),
             "95 % intervals that held": number_cell(one.coverage, ".0%"),
-            "mean |error| of no more gain": number_cell(one.carried_mean_absolute_error, ".4f"),
+            "mean interval score": number_cell(one.interval_score, ".3f"),
+            "|error| carried on": number_cell(one.carried_mean_absolute_error, ".4f"),
+            "score carried on": number_cell(one.carried_interval_score, ".3f"),
+            "skill": number_cell(one.skill, "+.0%"),
         }
         for one in found.scores
     ]
@@ -127,6 +143,18 @@ def backtest_document(found: Backtest, sweep: str) -> Blocks:
     by_run = table_of_rows(runs, name="backtest-runs", kinds={"held": "words"}) if runs else None
     return [
         table_of_rows(scores, name="backtest", title=title),
+        Text(text=_skill_note(found), kind="note"),
         *([Folded(title="run by run", blocks=[by_run])] if by_run else ()),
         *(Text(text=f"No forecast from the {reason}", kind="warning") for reason in found.reasons),
     ]
+
+
+def _skill_note(found: Backtest) -> str:
+    """How to read the scores, and which forecast the sweep gets."""
+    chosen = "carry the last evaluations on" if found.is_carried else "add the rise"
+    return (
+        "Each run is forecast as if all others had finished. Carried on is the mean of the last three fitted "
+        "evaluations, calibrated in the same way. The interval score is the width plus 40 times the distance outside, "
+        "and less is better; skill is the share of it that the forecast saves. Forecasts of this sweep "
+        f"{chosen}, which foretold its finished runs better."
+    )

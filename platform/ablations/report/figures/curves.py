@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from ablations.answers.forecasts import joint_draws
+from ablations.answers.differences import starts_of
 from ablations.answers.rise import rise_together
 from ablations.answers.run_to_run import RunToRun
 from ablations.findings.fitted_variant import FittedVariant
@@ -195,10 +195,10 @@ def _marks(variant: FittedVariant, style: Style, axis: ComputeAxis, spread: RunT
 def _band(variant: FittedVariant, spread: RunToRun, axis: ComputeAxis, colour: str) -> Band:
     """The interval of one seed's curve, or of the mean of several with the run-to-run spread."""
     fits, grid = variant.fits, axis.grid(0.0, axis.last)[::BAND_EVERY]
-    if len(fits) == 1:
-        low, high = fits[0].predict_interval(grid)
-    else:
-        low, high = np.quantile(joint_draws(fits, grid, spread=spread), (0.025, 0.975), axis=0)
+    draws = np.mean([fit.predict_draws(grid) for fit in fits], axis=0)
+    if len(fits) > 1:
+        draws = draws + spread.mean_offsets(starts_of(fits), len(draws))[:, None]
+    low, high = np.quantile(draws.clip(0, max(fit.settings.highest for fit in fits)), (0.025, 0.975), axis=0)
     return Band(x=grid, low=low, high=high, colour=colour, name=variant.name)
 
 

@@ -28,10 +28,9 @@ from ablations.text import compute_title
 FORECAST_TO = 10.0
 """Where the curves end, in budgets."""
 FORECAST_LEGEND = (
-    "Points are evaluations; lines are forecasts, mean over seeds, dashed where extrapolated: by ScaleRL eq. 1 "
-    "(arXiv 2510.13786), or beyond the fitted range by the median over several families of curves where eq. 1 leaves "
-    "their 80 % band. Bands are 95 % intervals, which include those families. Bars: the share of joint draws in which "
-    "a variant is highest at the compute named above them."
+    "Points are evaluations. Lines are means over seeds: within the readings ScaleRL eq. 1 (arXiv 2510.13786), and "
+    "dashed beyond them the forecast from where each run stands. Bands are 95 % intervals. Bars: the share of joint "
+    "draws in which a variant is highest at the compute named above them."
 )
 """Caption of both charts."""
 

@@ -7,7 +7,6 @@ from fixtures_home import BUDGET
 
 from ablations.answers.crossings import Crossing
 from ablations.findings.sweep_forecast import backtest_sweep, forecast_sweep
-from ablations.fit.engine.family import SIGMOID
 from ablations.report.documents.blocks import Table, Text
 from ablations.report.documents.forecast import backtest_document, forecast_document
 
@@ -46,7 +45,6 @@ def test_each_budget_has_a_table_and_all_of_them_one(found):
     ] * 3
     # A of 0.54 against 0.61 at the same C_mid: the reference leads for good.
     assert loss["then leads scalerl"].text == "no, 0.00"
-    assert loss["weight of eq. 1"].number == found.variants[1].eq1_weight
 
 
 @pytest.mark.parametrize(
@@ -67,16 +65,17 @@ def test_a_crossing_without_an_end_has_an_open_one(found, crossing, texts):
     assert shown["reaches 0.5 at"].text == "…"
 
 
-def test_notes_name_variants_that_eq_1_fits_badly_and_what_one_seed_can_say(found):
+def test_notes_say_what_finished_runs_and_one_seed_have_to_do_with_the_numbers(found):
     def notes(found):
         return " ".join(one.text for one in forecast_document(found, UNIT) if isinstance(one, Text))
 
     assert "describe the run" not in notes(found)
-    assert "fits worse" not in notes(found)
+    assert "forecasts of the 9 finished runs lay off" in notes(found)
+    assert "foretold the 9 finished runs better" in notes(replace(found, is_carried=True))
+    assert "Fewer than two runs have finished" in notes(replace(found, num_finished=1))
     first, second, *others = found.variants
-    doubted = replace(second, is_by_eq1=False, num_seeds=1, weights=second.weights | {SIGMOID.name: 0.04})
-    said = notes(replace(found, variants=(first, doubted, *others), reasons=("loo-loss-s1: too short",)))
-    assert "Eq. 1 fits worse than other families for loo-loss (0.04)" in said
+    single = replace(second, num_seeds=1)
+    said = notes(replace(found, variants=(first, single, *others), reasons=("loo-loss-s1: too short",)))
     assert "describe the run" in said
     assert said.endswith("No forecast: loo-loss-s1: too short")
 
@@ -84,11 +83,13 @@ def test_notes_name_variants_that_eq_1_fits_badly_and_what_one_seed_can_say(foun
 def test_a_backtest_has_its_scores_every_run_and_the_reasons(decided):
     made = backtest_sweep(decided)
     refused = replace(made.checks[0], predicted=None, reason="curve 'scalerl-s0': too short")
-    scores, by_run, warning = backtest_document(replace(made, checks=(refused, *made.checks[1:])), "loo")
+    scores, note, by_run, warning = backtest_document(replace(made, checks=(refused, *made.checks[1:])), "loo")
     for row, one in enumerate(made.scores):
         shown = cells_of(scores, row)
         assert shown["mean error"].number == one.mean_error
         assert shown["95 % intervals that held"].text == f"{one.coverage:.0%}"
+        assert shown["skill"].number == one.skill == 1 - one.interval_score / one.carried_interval_score
+    assert "Forecasts of this sweep add the rise" in note.text
     (runs,) = by_run.blocks
     assert len(runs.rows) == len(made.checks) - 1
     last, shown = made.checks[-1], cells_of(runs, -1)
