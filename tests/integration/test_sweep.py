@@ -24,7 +24,15 @@ LEFT_BY_OTHER_SWEEPS = {
     "warm_starts/<hash>.partial/",
     *(f"sweeps/<name>/{name}" for name in ("stopped.json", "search.json", "cancelled")),
     *(f"sweeps/<name>/{name}" for name in ("submissions/<name>.json", "submissions/<name>/", "hold.json")),
-    *(f"sweeps/<name>/{name}" for name in ("repeated_runs/<key>.msgpack", "forecasts/<key>.msgpack", "with/<name>/")),
+    *(
+        f"sweeps/<name>/{name}"
+        for name in (
+            "repeated_runs/<key>.msgpack",
+            "forecasts/<key>.msgpack",
+            "past_forecasts/<key>.msgpack",
+            "with/<name>/",
+        )
+    ),
     "sweeps/<name>/notified.json",
     *(
         f"sweeps/<name>/{name}"

@@ -18,7 +18,10 @@
     outliers        runs and variants unlike their siblings: collapsed, far off, more scattered
     compare         every variant against the reference
     paper_rule      the paper's rule for ceilings; paper_grid: the paper's grid fit
-    pass_rate_at    the pass rate of each seed at one compute: level or prediction
+    pass_rate_at    the level at the compute of a forecast
+    standing        where a run stands, and what it does from there
+    past_forecasts  finished runs forecast from their first parts, and how far each forecast lay off
+    calibration     what such errors teach other forecasts: a shift, and the width of intervals
     forecasts       pass rate at any compute, compute to a score, cost of a point, chances to lead
     crossings       where two curves cross, and who leads beyond
     known_scale     earlier knowledge of a scale: law, noise, run-to-run spread and speed

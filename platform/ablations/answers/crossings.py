@@ -6,7 +6,7 @@ from functools import lru_cache
 import numpy as np
 
 from ablations.answers.differences import starts_of
-from ablations.answers.forecasts import Prospect, drawn_interval, root, search_grid
+from ablations.answers.forecasts import VariantFits, drawn_interval, root, search_grid
 from ablations.answers.run_to_run import RunToRun
 
 UNTOLD = (0.1, 0.9)
@@ -39,7 +39,7 @@ class Crossing:
         return None if least < self.leads_after < most else self.leads_after >= most
 
 
-def crossing(prospect: Prospect, other: Prospect, spread: RunToRun) -> Crossing:
+def crossing(prospect: VariantFits, other: VariantFits, spread: RunToRun) -> Crossing:
     """The last crossing of the curves of two variants, and its probability.
 
     If a variant has one seed, the crossing describes only these runs, without run-to-run differences.
@@ -48,7 +48,7 @@ def crossing(prospect: Prospect, other: Prospect, spread: RunToRun) -> Crossing:
 
 
 @lru_cache(maxsize=64)  # the same at every budget that a page asks for
-def _crossing(prospect: Prospect, other: Prospect, spread: RunToRun) -> Crossing:
+def _crossing(prospect: VariantFits, other: VariantFits, spread: RunToRun) -> Crossing:
     grid = search_grid((*prospect.fits, *other.fits), start=1.0)
     ahead = prospect.draws(grid) - _draws_along(other, tuple(grid.tolist()))
     if min(len(prospect.fits), len(other.fits)) > 1:
@@ -64,7 +64,7 @@ def _crossing(prospect: Prospect, other: Prospect, spread: RunToRun) -> Crossing
 
 
 @lru_cache(maxsize=2)  # the reference's draws serve every variant that is compared with it
-def _draws_along(prospect: Prospect, grid: tuple[float, ...]) -> np.ndarray:
+def _draws_along(prospect: VariantFits, grid: tuple[float, ...]) -> np.ndarray:
     return prospect.draws(np.array(grid))
 
 

@@ -73,8 +73,8 @@ class Chance:
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
-class Prospect:
-    """A variant to forecast: `Prospect(variant="loo-loss", fits=(fit, fit, fit), calibration=Calibration(...))`."""
+class VariantFits:
+    """A variant to forecast: `VariantFits(variant="loo-loss", fits=(fit, fit, fit), calibration=Calibration(...))`."""
 
     variant: str
     fits: tuple[Fit, ...]
@@ -182,12 +182,12 @@ def shuffled_shares(num: int, *, seed: int) -> np.ndarray:
     return shares
 
 
-def estimated(prospect: Prospect, compute: np.ndarray | float) -> np.ndarray:
+def estimated(prospect: VariantFits, compute: np.ndarray | float) -> np.ndarray:
     """The estimated curve at each compute, shape (num_compute,)."""
     return np.median(prospect.draws(compute), axis=0)
 
 
-def predict(prospect: Prospect, compute: float, spread: RunToRun) -> Prediction:
+def predict(prospect: VariantFits, compute: float, spread: RunToRun) -> Prediction:
     """The pass rate at any compute with its 80 % and 95 % intervals; `spread` is the run-to-run spread of levels.
 
     One seed gives the forecast of that run; two or more give the forecast of the recipe, like A in a comparison.
@@ -205,7 +205,7 @@ def predict(prospect: Prospect, compute: float, spread: RunToRun) -> Prediction:
     )
 
 
-def difference_at(prospect: Prospect, baseline: Prospect, compute: float, spread: RunToRun) -> Interval:
+def difference_at(prospect: VariantFits, baseline: VariantFits, compute: float, spread: RunToRun) -> Interval:
     """Pass rate of `prospect` minus that of `baseline` at one compute; `spread` is the run-to-run spread of levels
     there (`ablations.answers.pass_rate_at`).
 
@@ -223,7 +223,7 @@ def difference_at(prospect: Prospect, baseline: Prospect, compute: float, spread
     return drawn_interval(prospect.draws(compute)[:, 0] - baseline.draws(compute)[:, 0] + apart)
 
 
-def compute_to_reach(prospect: Prospect, score: float, spread: RunToRun) -> Interval | None:
+def compute_to_reach(prospect: VariantFits, score: float, spread: RunToRun) -> Interval | None:
     """Compute at which the variant reaches a pass rate; None if at least half of the curves never do.
 
     "Never" means not up to 100 times the largest fitted compute. An end of the interval is None in the same sense, and
@@ -236,7 +236,7 @@ def compute_to_reach(prospect: Prospect, score: float, spread: RunToRun) -> Inte
     return _finite_interval(reached)
 
 
-def cost_of_a_point(prospect: Prospect, compute: float) -> Interval | None:
+def cost_of_a_point(prospect: VariantFits, compute: float) -> Interval | None:
     """Compute for another 0.01 of pass rate at one compute, 0.01 / (dR/dC); None if half of the curves do not rise.
 
     A curve does not rise if the point would cost over 100 times the largest fitted compute; an end of the interval is
@@ -250,7 +250,7 @@ def cost_of_a_point(prospect: Prospect, compute: float) -> Interval | None:
     return _finite_interval(np.where(cost <= FURTHEST_SEARCH * prospect.last, cost, np.inf))
 
 
-def leaderboard(prospects: Sequence[Prospect], compute: float, spread: RunToRun) -> tuple[Chance, ...]:
+def leaderboard(prospects: Sequence[VariantFits], compute: float, spread: RunToRun) -> tuple[Chance, ...]:
     """P(variant wins) at one compute, the likeliest winner first: the share of joint draws in which the variant is
     highest.
 

@@ -11,7 +11,7 @@ grid            the cells and main effects of crossed axes
 order           variants in another order
 advice          advice for settling open questions
 sweep_forecast  forecasts of the variants of a sweep, and their curves; kept_forecast: forecasts kept beside the sweep
-backtest        forecasts of finished runs from their first part
+finished_runs   finished runs, and what the errors of their forecasts teach; backtest: those forecasts, run by run
 design_options  seeds, budgets and samples to choose from, the cost of each choice, and the command that lists them
 earlier_runs    knowledge of a scale from the runs of a home folder
 own_spread      the run-to-run spread that the comparison finds from a study's own runs

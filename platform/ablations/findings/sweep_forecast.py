@@ -10,7 +10,7 @@ from ablations.answers.crossings import Crossing, crossing
 from ablations.answers.forecasts import (
     Chance,
     Prediction,
-    Prospect,
+    VariantFits,
     compute_to_reach,
     cost_of_a_point,
     difference_at,
@@ -147,7 +147,7 @@ def forecast_sweep(
     spreads = [pass_rate_at(budget).spread_of(groups, baseline.fits if baseline else (), others) for budget in budgets]
     without = [(run, no_forecast(run.fit)) for run in results.runs if run.fit is not None]
 
-    def of_variant(prospect: Prospect) -> VariantForecast:
+    def of_variant(prospect: VariantFits) -> VariantForecast:
         against = baseline if prospect is not baseline else None
         return VariantForecast(
             variant=prospect.variant,
@@ -189,11 +189,11 @@ def budgets_of(results: Results, budgets_gpu_hours: Sequence[float]) -> tuple[fl
     return tuple(budgets_gpu_hours) or tuple(times * results.plan.budget_gpu_hours for times in DEFAULT_BUDGETS)
 
 
-def prospects_of(results: Results) -> dict[str, Prospect]:
+def prospects_of(results: Results) -> dict[str, VariantFits]:
     """What is forecast of each variant: its runs with a fit that have not collapsed."""
     calibration = calibration_of(results)
     fits = {one.name: tuple(fit for fit in one.fits if not no_forecast(fit)) for one in results.variants}
-    return {name: Prospect(variant=name, fits=some, calibration=calibration) for name, some in fits.items() if some}
+    return {name: VariantFits(variant=name, fits=some, calibration=calibration) for name, some in fits.items() if some}
 
 
 def spread_of(results: Results) -> RunToRun:

@@ -18,10 +18,10 @@
     asymptote.py   A with its interval, in all displayed forms; meanings of the verdicts
     alternatives.py  the other families on the same readings: draws; family_weights.py: their weights
     ceiling.py     A averaged over the families that fit
+    law_fit.py     LawFit: eq. 1's draws for the fitted readings, without verdict or ceiling
     result.py      Fit: parameters, intervals, predictions, verdict
     oddities.py    sentences about readings that look wrong
     words.py       a fit in one paragraph
-    averaging.py   model error beyond the fitted range: curves of all families
     engine/        the mathematics: families, projection, noise, posterior, lack of fit
 
 `docs/statistics.md` explains the model, what was measured of it, and when not to trust it.

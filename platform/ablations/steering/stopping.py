@@ -11,7 +11,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from ablations.answers.differences import starts_of
-from ablations.answers.forecasts import Prospect
+from ablations.answers.forecasts import VariantFits
 from ablations.answers.run_to_run import RunToRun
 from ablations.answers.standing import standing_of
 from ablations.fit.result import Fit
@@ -37,14 +37,14 @@ class StopReason:
 
 def gain_probability(fit: Fit, *, budget: float, gain_below: float) -> float:
     """P(R(budget) - now < gain_below): the share of draws that gain less than this from where the run stands."""
-    end = Prospect(variant="", fits=(fit,)).draws(budget)[:, 0]
+    end = VariantFits(variant="", fits=(fit,)).draws(budget)[:, 0]
     return float(np.mean(end - standing_of(fit).now < gain_below))
 
 
 def dominated_probability(fit: Fit, reference_fits: Sequence[Fit], *, budget: float, spread: RunToRun) -> float:
     """P(the run's pass rate at the budget lies below the reference's mean over its seeds), for their recipes."""
-    run = Prospect(variant="", fits=(fit,)).draws(budget)[:, 0]
-    reference = Prospect(variant="reference", fits=tuple(reference_fits)).draws(budget)[:, 0]
+    run = VariantFits(variant="", fits=(fit,)).draws(budget)[:, 0]
+    reference = VariantFits(variant="reference", fits=tuple(reference_fits)).draws(budget)[:, 0]
     return probability_below(run, reference, spread.differences(starts_of([fit]), starts_of(reference_fits), NUM_PAIRS))
 
 

@@ -17,7 +17,8 @@ from ablations.fit.curve import Curve
 from ablations.fit.engine.family import FAMILIES, SIGMOID, Family
 from ablations.fit.engine.posterior import Draws
 from ablations.fit.fitting import fit_curve
-from ablations.fit.result import CurveSet, Fit
+from ablations.fit.law_fit import CurveSet
+from ablations.fit.result import Fit
 
 COMPUTE = np.arange(0, 8001, 200.0)
 

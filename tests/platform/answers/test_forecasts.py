@@ -16,7 +16,7 @@ from ablations.answers.calibration import Calibration, PastError
 from ablations.answers.compare import compare
 from ablations.answers.crossings import crossing
 from ablations.answers.forecasts import (
-    Prospect,
+    VariantFits,
     compute_to_reach,
     cost_of_a_point,
     difference_at,
@@ -50,7 +50,7 @@ def fitted(seed=0, *, sd=0.0002, fit_from=0.0, end=8000.0, **parameters):
 
 
 def of(*fits, variant="v", calibration=Calibration()):  # noqa: B008
-    return Prospect(variant=variant, fits=fits, calibration=calibration)
+    return VariantFits(variant=variant, fits=fits, calibration=calibration)
 
 
 def test_a_prediction_within_the_readings_is_that_of_eq_1():
