@@ -33,11 +33,11 @@ def test_the_page_forecasts_every_variant_at_twice_the_budget(monkeypatch, finis
     assert np.isnan(reference)
     assert -0.1 < less < 0
     assert "`platform forecast loo --budget 2x`" in captions(page)
-    assert "weighted by AICc" in captions(page)
+    assert "forecasts of the 3 finished runs lay off" in captions(page)
     crossings = page.dataframe[1].value
     assert list(crossings["variant"]) == list(TRUTH)
     # A of 0.54 against 0.61 at the same C_mid: the reference leads for good.
-    assert list(crossings["then leads scalerl"])[1] == 0.0
+    assert list(crossings["then leads scalerl"])[1] < 0.05
 
 
 def test_without_a_fit_the_page_says_why(monkeypatch, tmp_path):

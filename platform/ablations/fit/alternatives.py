@@ -1,7 +1,7 @@
 """Fits the other families to the readings of a fit: a weight for each beside eq. 1, and draws in proportion.
 
-All families that fit agree within the readings. Beyond them nobody knows which family holds, so the ceiling and
-everything past the last reading are averaged over the families.
+All families that fit agree within the readings. Beyond them nobody knows which family holds, so the ceiling is
+averaged over the families.
 """
 
 import math
@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from ablations.fit.engine.ceiling_profile import CHI_SQUARED_95
-from ablations.fit.engine.family import DELAYED, FAMILIES, LATE_STARTS, LOG_LINEAR, SIGMOID, Family, delayed
+from ablations.fit.engine.family import DELAYED, FAMILIES, LATE_STARTS, LOG_LINEAR, SIGMOID, delayed
 from ablations.fit.engine.noise import AR1, Noise
 from ablations.fit.engine.posterior import Draws, sample
 from ablations.fit.engine.projection import best_nodes
@@ -22,7 +22,6 @@ LEAST_CANDIDATES = 200
 """Minimum number of draws to choose from for a family with little weight."""
 NUM_CEILINGS = 65
 LEAST_DENSITY_RATIO = 1e-300
-OF_NAME = {family.name: family for family in FAMILIES}
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -33,23 +32,11 @@ class Alternative:
     """Name of the family."""
     rows: slice
     draws: Draws
-    offset: float = 0.0
-    """Start of the rise of a delayed family, in units of C_max."""
-
-    @property
-    def law(self) -> Family:
-        """Family of the draws, with its own offset."""
-        return delayed(self.offset) if self.offset else OF_NAME[self.family]
 
     @property
     def ceilings(self) -> np.ndarray:
         """A of every draw; 1 for the family without a ceiling."""
         return np.ones(self.draws.r.size) if self.family == LOG_LINEAR.name else self.draws.r + self.draws.a
-
-    def curves(self, x: np.ndarray) -> np.ndarray:
-        """Pass rate of every draw, r + a g(C; p, q), shape (num_draws, num_compute); x = ln(C / C_max)."""
-        r, a, p, q = (values[:, None] for values in (self.draws.r, self.draws.a, self.draws.p, self.draws.q))
-        return r + a * self.law.basis(x, p, q)
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -116,7 +103,7 @@ def alternatives(
         )
         rows = slice(int(start), int(end))
         draws = drawn.of(np.arange(num))
-        others.append(Alternative(family=family.name, rows=rows, draws=draws, offset=own_offset))
+        others.append(Alternative(family=family.name, rows=rows, draws=draws))
         own = 0.0 if family is LOG_LINEAR else density_deviance_of_1(drawn)
         deviance_of_1[family.name] = math.inf if math.isinf(eq1_deviance_of_1) else own
     return Alternatives(weights=weights, others=tuple(others), deviance_of_1=deviance_of_1)
