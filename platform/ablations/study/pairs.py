@@ -1,4 +1,5 @@
-"""Two changes at once, `pairs` of a sweep file: those that it names, all, or some, every change in about as many."""
+"""Two changes at once, `pairs` in a sweep file: named pairs, all pairs, or a number of pairs spread evenly over the
+changes."""
 
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
@@ -15,7 +16,7 @@ TwoChanges = tuple[str, str]
 
 
 def balanced_pairs(pairs: Sequence[TwoChanges], number: int) -> list[TwoChanges]:
-    """`number` of the pairs, in their order, chosen by the order alone.
+    """`number` of the pairs, in their order; the choice depends only on the order.
 
     If any two changes may be a pair, the changes are in equally many pairs, or differ by one.
 
@@ -38,7 +39,7 @@ def balanced_pairs(pairs: Sequence[TwoChanges], number: int) -> list[TwoChanges]
 
 
 def balance_text(pairs: Sequence[TwoChanges], possible: Sequence[TwoChanges]) -> str:
-    """How many of the possible pairs these are: `10 of 45 pairs of changes, each change in 2 of them`."""
+    """The number of these pairs among the possible ones: `10 of 45 pairs of changes, each change in 2 of them`."""
     if len(possible) == 1:
         return "the only pair of changes"
     counts = Counter(chain.from_iterable(pairs))
@@ -81,7 +82,7 @@ def _number_of(asked: int, place: Place, single: Sequence[Draft]) -> list[tuple[
 
 
 def possible(single: Iterable[Draft]) -> list[tuple[Draft, Draft]]:
-    """Every two drafts of different settings."""
+    """Every pair of drafts that change different settings."""
     return [pair for pair in combinations(single, 2) if not _clash(*pair)]
 
 

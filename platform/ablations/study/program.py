@@ -21,7 +21,7 @@ WITHOUT = "none"
 UNNAMED = "reference"
 """Name of the variant without overrides if there is no file to name it after."""
 MOST_SETTINGS = 100_000
-"""Limit on the characters of a configuration, which the program gets in an environment variable."""
+"""Maximum length of a configuration, since the program receives it in an environment variable."""
 
 
 def command_reference(
@@ -56,7 +56,7 @@ def command_reference(
     recipe = CommandRecipe.model_construct(**parts, overrides={})
     recipe = vary_configuration(recipe, base_and_sets(base, sets))[0]
     if len(str(recipe.settings)) > MOST_SETTINGS:
-        raise place.error(f"a configuration of more than {MOST_SETTINGS} characters", "keep data in files of their own")
+        raise place.error(f"a configuration of more than {MOST_SETTINGS} characters", "keep data in separate files")
     return name, recipe
 
 

@@ -14,7 +14,7 @@ from scalerl.credentials import values_without_secrets
 from scalerl.recipe.command import AnyRecipe
 
 ABSENT = "-"
-"""Text for a setting that only one of the two recipes has, as with another type of loss."""
+"""Text for a setting that only one of the two recipes has, for example because their loss types differ."""
 
 
 @dataclass(frozen=True, kw_only=True)

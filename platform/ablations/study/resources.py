@@ -37,7 +37,7 @@ SLURM_KEYS = {
     "qos": "qos",
     "time": "time_min",
 }
-"""sbatch options that have a key of their own in the block."""
+"""sbatch options that have their own key in the block."""
 OWN_OPTIONS = frozenset(
     {
         "array", "chdir", "dependency", "error", "hold", "job-name", "no-requeue", "ntasks", "ntasks-per-core",

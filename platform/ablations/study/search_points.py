@@ -1,4 +1,4 @@
-"""A search space tied to its reference recipe: the changes at each point, and a check that the recipe accepts them.
+"""A search space bound to its reference recipe: the changes at each point, and a check that the recipe accepts them.
 
 >>> space = search_space(sweep.search, source, reference)
 >>> recipe, settings = space.vary({"optimiser.learning_rate": 1e-3, "batch.prompts": 16, "size": "small"})

@@ -1,6 +1,5 @@
-"""`platform sync` in processes of its own: beside a sweep, or with `--watch` on a machine that can reach the server.
-
-So MLflow never slows or stops a training, and memory, connections and hangs of its client end with a push.
+"""Runs `platform sync` in separate processes: beside a sweep, or with `--watch` on a machine that can reach the server.
+So MLflow never slows down or stops training, and its client's memory, connections and hangs end with each push.
 """
 
 import json
@@ -21,7 +20,7 @@ from ablations.text import cause
 from ablations.tracking.sync_note import is_current, read_note
 
 PUSH_LIMIT_S = 600.0
-"""Seconds until a push of a watch is killed; the next push starts after its last batch."""
+"""Seconds after which a watch kills a push; the next push resumes after its last batch."""
 SYNC_LIMIT_S = 120.0
 """Seconds that the sweep command waits for MLflow at its end; `platform sync` resumes there."""
 
@@ -40,7 +39,7 @@ def sync_environment(tracking_uri: str | None) -> dict[str, str]:
 
 
 class Tracker:
-    """Runs one synchroniser at a time, started if a run has ended since the one before."""
+    """Runs one synchroniser at a time, started if a run has ended since the previous one."""
 
     def __init__(self, sweep: StartedSweep, tracking_uri: str | None) -> None:
         self._sweep, self._uri = sweep, tracking_uri

@@ -64,7 +64,7 @@ def description_of(
     recipe: Mapping[str, Any],
     run: PlannedRun | None = None,
 ) -> Description:
-    """The description of a variant's run in MLflow, which groups its seeds, or of that with the curves of one seed.
+    """The description of a variant's run in MLflow, which groups its seeds, or of the run with one seed's curves.
 
     `recipe` is the variant's resolved one.
     """

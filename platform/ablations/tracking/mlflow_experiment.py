@@ -1,6 +1,6 @@
-"""The requests of a synchroniser to MLflow's client: one experiment, found or created, and its runs.
+"""A synchroniser's requests to MLflow's client: one experiment, found or created, and its runs.
 
-MLflow is imported inside functions, since the command line must start quickly. Errors of MLflow pass through:
+MLflow is imported inside functions, since the command line must start quickly. MLflow's errors are passed on;
 `failures_of_mlflow` are those of a server that is down, slow, full or old.
 """
 
@@ -122,7 +122,7 @@ class MlflowExperiment:
 
     @property
     def max_points(self) -> int:
-        """The most numbers of one batch without tags."""
+        """Maximum number of numbers in one batch without tags."""
         return MAX_BATCH_METRICS if self.numbers is None else MAX_BATCH_POINTS
 
     def log_points(self, mlflow_id: str, points: Sequence[MetricPoint], tags: Mapping[str, str] | None = None) -> None:

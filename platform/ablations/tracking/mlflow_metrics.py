@@ -16,7 +16,7 @@ from scalerl.run.run_log import read_rows
 NUM_ROWS_METRIC = "system/rows"
 """Name of the metric in every batch with the number of run-log rows processed so far. MLflow shows it apart."""
 STEPS_SENT_ALL = 64
-"""Training steps before this one are all sent."""
+"""All training steps before this one are sent."""
 
 
 class MetricPoint(NamedTuple):
@@ -54,7 +54,7 @@ def row_batches(
 
 
 def is_sent(row: dict[str, Any]) -> bool:
-    """True if MLflow gets a row: every row except those of surplus training steps.
+    """True if a row is sent to MLflow: every row except those of surplus training steps.
 
     Of the steps in [64 * 2^k, 64 * 2^(k + 1)) every 2^(k + 1)-th one is sent, 32 in all; before 64, all are.
     """

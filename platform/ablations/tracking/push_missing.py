@@ -87,7 +87,7 @@ class SyncReport:
     """How the push ended: "pushed" if the server kept answering (a damaged run log may still leave rows), "silent" if
     the server could not be used, "busy" if another process is pushing."""
     note: str = ""
-    """A remark on a push that left nothing."""
+    """A remark on a push that left nothing behind."""
 
     def __str__(self) -> str:
         because = f", because {self.reason}" if self.reason else ""

@@ -37,7 +37,7 @@ def numbers_of_run(results: Results, run: FittedRun) -> dict[str, float]:
 
 
 def verdicts_of_variant(results: Results, name: str) -> dict[str, str]:
-    """Tags of a variant: every verdict by itself, all of them in one line, the kind of its A, and the remarks on it."""
+    """Tags of a variant: each verdict separately, all of them in one line, the kind of its A, and the remarks on it."""
     variant, line = results.variant(name), results.compared(name)
     remarks = [one.text for one in results.remarks if not one.variants or name in one.variants]
     return {

@@ -1,4 +1,4 @@
-"""Numbers in MLflow's SQLite store, written straight into its tables, many at once.
+"""Writes numbers straight into the tables of MLflow's SQLite store, many at once.
 
 MLflow's client makes two objects of every number, checks it twice and looks up the latest of its name. Here a batch is
 one transaction that leaves the same rows behind. A store with other tables, and a run that MLflow would refuse, are
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 STORED = ("key", "value", "timestamp", "step", "is_nan", "run_uuid")
 """All columns of the tables `metrics` and `latest_metrics` of MLflow 3."""
 MAX_BATCH_POINTS = 20_000
-"""The most numbers in one transaction, each of which waits for the disk."""
+"""Maximum number of numbers in one transaction, since each transaction waits for the disk."""
 StoredPoint = tuple[str, float, int, int, bool, str]
 """A row of `STORED`."""
 STORE_WAIT_S = 60.0

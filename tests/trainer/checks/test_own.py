@@ -43,7 +43,7 @@ BROKEN = {
         *("loss = loss * torch.ones(given.mask_BT.shape)", 7, "mixes its inputs with tensors on another device"),
     ),
     "names a device": ("loss = loss * torch.ones(given.mask_BT.shape, device='cpu')", 7, "names the device 'cpu'"),
-    "random": ("loss = loss * torch.rand_like(loss)", 5, "returns something else when it is called again"),
+    "random": ("loss = loss * torch.rand_like(loss)", 5, "returns something different when called again"),
     "slow": ("import time; time.sleep(0.1)", 5, "ms for 64 x 128 numbers, but cispo"),
     "raises": ("raise ValueError('no such idea')", 7, "mine raised ValueError: no such idea"),
     "raises below": ("torch.stack([loss, loss[0]])", 7, "mine raised RuntimeError: stack expects each tensor"),
@@ -195,7 +195,7 @@ TASKS_BROKEN = {
     "a list": ("TaskProblems(problems=problems, judge=judge)", "problems", "must return TaskProblems(problems=..., "),
     "no problems": ("problems=problems", "problems=[]", "mine returns no problems"),
     "an answer that is no text": ("answer=str(a + b)", "answer=a + b", "mine returns TaskProblem(question='"),
-    "other problems each time": ("random.Random(0)", "random", "returns other problems when it is called again"),
+    "other problems each time": ("random.Random(0)", "random", "returns different problems when called again"),
     "a judge that wants a number": (
         "given.text.strip() == given.problem.answer", "int(given.text) == int(given.problem.answer)",
         "my_ideas/tasks.py:14: mine raised ValueError: invalid literal for int() with base 10: '', judging ''",

@@ -86,7 +86,7 @@ def test_a_curriculum_is_accepted_with_its_time(tmp_path):
 
 BROKEN = {
     "only unknown prompts": ("uncertain + floor, 1.0", "0.0, given.groups_N.max() == 0", "or all 0"),
-    "random": ("uncertain + floor", "np.random.random(1000)", "returns something else when it is called again"),
+    "random": ("uncertain + floor", "np.random.random(1000)", "returns something different when called again"),
     "in place": ("uncertain =", "given.draws_N[:] = 1; uncertain =", "changes its input draws_N"),
     "slow": ("uncertain =", "import time; time.sleep(0.05); uncertain =", "ms for a draw from 1,000 prompts"),
 }

@@ -205,5 +205,5 @@ def test_a_log_that_becomes_unreadable_is_named_when_the_program_ends_short(tmp_
     run = program_run(tmp_path, text, preamble="", log=AS_VERL)
     assert job(run).wait() == 0
     status = run.read_status()
-    assert (status.state, "could not be read to its end" in status.message) == ("stopped", True)
+    assert (status.state, "could not be read to the end" in status.message) == ("stopped", True)
     assert "not UTF-8" in status.message

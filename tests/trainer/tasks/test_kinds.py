@@ -93,7 +93,7 @@ def file_of_positions(path, labels):
 def test_positions_count_from_0_or_1_as_all_rows_together_show_and_a_run_says_so(tmp_path):
     for labels, expected, notes in (
         ([0, 1, 2, 3] * 10, "ABCD", ()),
-        ([1, 2, 3, 4] * 10, "ABCD", ("positions of right choices count from 1, as no row has 0",)),
+        ([1, 2, 3, 4] * 10, "ABCD", ("positions of right choices count from 1, since no row has 0",)),
     ):
         task = make_task(MultipleChoice(path=file_of_positions(tmp_path / "c.jsonl", labels)), TOKENIZER)
         assert task.notes == notes

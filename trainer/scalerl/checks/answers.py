@@ -1,7 +1,7 @@
-"""Judges every written right answer with its task's own verifier: all should be right.
+"""Judges every written answer with its task's own verifier: all should be right.
 
 An answer that its verifier rejects belongs to a prompt for which no policy can be rewarded. A rejected demonstration
-teaches what is never rewarded; demonstrations are judged whole, with the written thought before the answer.
+teaches something that is never rewarded; demonstrations are judged whole, with the written thought before the answer.
 """
 
 from collections.abc import Callable, Iterator

@@ -1,4 +1,4 @@
-"""Judges answers that read no question, with the task's own verifier: one and the same text to every prompt.
+"""Judges answers that ignore the question, with the task's own verifier: the same text for every prompt.
 
     frequent            the most frequent written answers
     fixed               nothing, "0", "I do not know"
@@ -33,17 +33,17 @@ from scalerl.tokens import Tokenizer
 FIXED = ("", "0", "I do not know")
 NUM_FREQUENT, NUM_OF_OTHERS = 3, 5
 NUM_FIRST, NUM_ANSWERED = 20, 200
-"""Numbers of prompts, spread over the task, on which every text is tried, and then the best text alone."""
+"""Numbers of prompts, spread over the task, on which every text is tried, and then only the best text."""
 _Item = TypeVar("_Item")
 SECONDS = 20.0
-"""Longest time that the answers to one task may take; most take less than one second, and those of
+"""Time limit for the answers to one task; most take less than one second, and those of
 intermediate_integration, whose scorer integrates, minutes."""
 WARNED = 0.75
 """Mean reward at which the finding becomes a warning; on balanced yes-or-no answers, a constant earns 0.5."""
 
 
 def check_constant_answers(subject: Subject, say: Callable[[str], None]) -> Iterator[Finding]:
-    """Yields a line for each task with enough prompts; programs are the matter of `check_tests`."""
+    """Yields a line for each task with enough prompts; `check_tests` deals with programs."""
     assert not isinstance(subject.tokenizer, str)
     for made in subject.tasks:
         if made.task is None or isinstance(made.settings, Code):

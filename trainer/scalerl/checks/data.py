@@ -1,4 +1,4 @@
-"""Counts the tasks' prompts, those kept and those left out by reason, and checks their order."""
+"""Counts the tasks' prompts, both kept and left out (by reason), and checks their order."""
 
 from collections.abc import Iterable, Iterator
 

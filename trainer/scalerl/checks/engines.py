@@ -1,4 +1,4 @@
-"""Checks that libraries which a recipe asks for are installed, and that vLLM can serve the model here."""
+"""Checks that the libraries a recipe needs are installed, and that vLLM can serve the model here."""
 
 from collections.abc import Iterator
 from importlib.util import find_spec

@@ -1,4 +1,4 @@
-"""One finding of `platform check` or `platform doctor`, and the rows that it concerns."""
+"""One finding of `platform check` or `platform doctor`, and the rows it concerns."""
 
 import re
 from collections.abc import Iterable
@@ -17,7 +17,7 @@ class Fault:
     """File and line, or the prompt."""
     what: str
     kind: str = ""
-    """Kind by which faults are counted, such as `duplicate` or `too long`; empty if all are of one kind."""
+    """Kind of fault, such as `duplicate` or `too long`, by which faults are counted; empty if all are of one kind."""
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -22,7 +22,8 @@ def num_samples(subject: Subject, made: MadeTask) -> int:
 
 
 def standard_errors(num_prompts: int, samples: int) -> tuple[float, float]:
-    """Standard errors of a pass rate of .5: from sampling alone with fixed prompts, and at most with newly drawn ones.
+    """Largest standard errors of a pass rate of .5: from sampling alone with fixed prompts, and with newly drawn
+    prompts.
 
     With p = 0.5, sqrt(p (1 - p) / (n k)), and sqrt(p (1 - p) / n): all samples of a prompt may agree.
     """

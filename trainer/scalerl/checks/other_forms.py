@@ -1,4 +1,4 @@
-r"""Judges right answers in forms that do not come from the task, with its own verifier: all should be right.
+r"""Judges right answers in forms that do not come from the task, using the task's verifier: all should be right.
 
 A demonstration repeats the answer as the task reads it, so a misreading agrees with itself. The forms here are made
 only from the written answer:
@@ -27,7 +27,7 @@ from scalerl.tasks.task import Written
 from scalerl.tokens import Tokenizer
 
 MOST_PROGRAMS = 20
-"""Maximum number of programs of one task that are judged again, since each runs all its tests."""
+"""Maximum number of programs per task that are judged again, since each runs all its tests."""
 LONGEST = 100
 """Maximum length of an answer that is put into a sentence."""
 Gold = tuple[Prompt, Written, tuple[str, ...]]

@@ -1,4 +1,4 @@
-"""Tries a curriculum of the user's own on made-up prompts: at the start of a run, and after some were answered."""
+"""Tries a user's own curriculum on made-up prompts: at the start of a run, and after some have been answered."""
 
 import timeit
 from collections.abc import Iterator
@@ -25,7 +25,7 @@ def trial_of_curriculum(own: Own) -> Iterator[tuple[str, str]]:
 
 
 def made_up_prompts() -> tuple[CurriculumInputs, CurriculumInputs]:
-    """Prompts before the first draw, and later, when the first half of them was answered with all pass rates."""
+    """Prompts before the first draw, and later, when the first half has been answered with all pass rates."""
     drawn = np.random.default_rng(0)
     none = np.zeros(NUM_PROMPTS, np.int64)
     start = CurriculumInputs(
@@ -50,6 +50,6 @@ def curriculum_problems(own: Own, given: CurriculumInputs) -> Iterator[tuple[str
             yield f"changes its input {name}", "compute on a copy, as in `x = x.copy()`"
     if not np.array_equal(weight_N, seeded(1, weights_of_prompts, own, replace(given, **copies))):
         yield (
-            "returns something else when it is called again with the same inputs",
+            "returns something different when called again with the same inputs",
             "a run must be repeatable: compute from the inputs alone",
         )

@@ -1,4 +1,4 @@
-"""Made-up inputs for each kind of function that a user may write, and the built-in one to compare its time with."""
+"""Made-up inputs for each kind of user function, and the built-in function to compare its time with."""
 
 import random
 from collections.abc import Callable

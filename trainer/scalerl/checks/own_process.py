@@ -1,4 +1,4 @@
-"""Runs the trial of one function of the user's own, in a process of its own with a limit on its time."""
+"""Runs the trial of one user function in a separate process with a time limit."""
 
 import json
 import os
@@ -13,7 +13,7 @@ from scalerl.recipe import Own
 from scalerl.recipe.own_function import copy_files
 
 TRIAL_LIMIT_S = 60.0
-"""Seconds for one function, the start of its process included."""
+"""Seconds for one function, including the start of its process."""
 
 
 def tried_once(setting: str, own: Own) -> Finding:
@@ -27,7 +27,7 @@ def _tried_once(setting: str, settings: type[Own], own: str) -> Finding:
 
 
 def try_own(setting: str, own: Own, limit_s: float) -> Finding:
-    """Finding about one function, tried on a copy of its files, as a run has it."""
+    """Finding about one function, tried on a copy of its files like the one a run has."""
     with tempfile.TemporaryDirectory() as folder:
         copy = copy_files(own, Path(folder).resolve())
         request = {"setting": setting, "own": copy.model_dump(mode="json")}
@@ -44,7 +44,7 @@ def try_own(setting: str, own: Own, limit_s: float) -> Finding:
             )
         except subprocess.TimeoutExpired:
             found = f"{own.file}: {own.function_name} did not end within {limit_s:g} s"
-            return _finding(setting, own, found, "look for a loop without an end")
+            return _finding(setting, own, found, "look for an endless loop")
         lines = ended.stdout.splitlines()
         if ended.returncode or not lines:
             why = (ended.stderr.splitlines() or [f"exit code {ended.returncode}"])[-1]

@@ -1,4 +1,4 @@
-"""Tries a task of the user's own: its problems, and its judge on right answers and on others."""
+"""Tries a user's own task: its problems, and its judge on right answers and on others."""
 
 import time
 from collections.abc import Iterator
@@ -39,7 +39,7 @@ def task_problems(own: CustomTask, found: TaskProblems) -> Iterator[tuple[str, s
         yield "returns no problems", "return at least a few hundred"
     if problems != list(seeded(1, problems_of, own).problems):
         yield (
-            "returns other problems when it is called again",
+            "returns different problems when called again",
             "a run must be repeatable: draw with a generator that has a seed, as random.Random(seed)",
         )
     for one in problems[:MOST_JUDGED]:

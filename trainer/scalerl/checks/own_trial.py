@@ -1,4 +1,4 @@
-"""Tries one function of the user's own on made-up values; a program of its own, because the function may never end.
+"""Tries one user function on made-up values; runs as a separate program, because the function may never end.
 
     python -P -m scalerl.checks.own_trial < request.json
 
@@ -35,7 +35,7 @@ TIMED_SHAPE = (64, 128)
 MOST_TIMES = 50
 """Limit on a function's time, as a multiple of the built-in function's time."""
 ALWAYS_FAST_S = 0.02
-"""Duration up to which a call is never too slow."""
+"""Duration below which a call never counts as slow."""
 TIMED_CALLS, PATIENCE_S = 3, 1.0
 """Minimum number of timed calls, and the seconds during which slow calls are repeated."""
 REMEDIES = {
@@ -105,7 +105,7 @@ def own_problems(setting: str, own: Own) -> Iterator[OwnProblem]:
         yield from change_problems(given, passed)
         yield from finite_problems(kind, given, found)
         if not _same(found, seeded(1, call_own, own, _copied(given))):
-            yield "returns something else when it is called again with the same inputs", REMEDIES["random"]
+            yield "returns something different when called again with the same inputs", REMEDIES["random"]
         yield from mask_problems(kind, own, given, found)
         if leaf is not None:
             yield from gradient_problems(found.loss_BT, leaf, given.mask_BT)
@@ -219,7 +219,7 @@ def device_problems(own: Own, given: LossInputs) -> Iterator[OwnProblem]:
 
 
 def shortest_s(function: Callable[[Any], Any], inputs: tuple[Any, ...]) -> float:
-    """Shortest time of some calls with all inputs, and of the backward pass of a loss.
+    """Shortest time among several calls with all inputs, with the backward pass for a loss.
 
     Slow calls are repeated for up to PATIENCE_S: other work on the machine delays some, but not all of many.
     """

@@ -39,7 +39,7 @@ def _of_task(made: MadeTask, task: Task, tokenizer: Tokenizer) -> Finding:
                 faults.append(Fault(where=written.where, what=f"the {what} reads {_differs(text, back)}"))
     of_all = f"{counted(len(prompts), 'prompt')} and their answers come back"
     found = f"{counted(len(faults), 'text')} of {of_all} changed" if faults else f"{of_all} unchanged"
-    remedy = "the policy reads and writes other text than the file; remove what the tokenizer cannot write"
+    remedy = "the policy reads and writes different text from the file; remove what the tokenizer cannot represent"
     return of_rows(
         "tokenizer", made.name, found, faults, remedy, level="error" if len(faults) > len(prompts) else "warning"
     )

@@ -27,12 +27,12 @@ MOST_FLOPS = 1e12
 """FLOPs above which a step is tried with fewer and shorter rollouts: some ten seconds on one or two CPU cores."""
 FEWEST_TOKENS = 8
 MOST_GROUPS_TRIED = 20
-"""Most steps to find the loss scale of FP16."""
+"""Maximum number of steps to find the loss scale of FP16."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Tried:
-    """Size of the step that is tried: `Tried(groups=2, rollouts=8, answer=11)`."""
+    """Size of the step to try: `Tried(groups=2, rollouts=8, answer=11)`."""
 
     groups: int
     rollouts: int

@@ -49,7 +49,7 @@ class HeldOutEvaluator:
     task: Task
     seed: int
     drift: Drift
-    """Estimator of the KL from the start of the run."""
+    """Estimator of the KL divergence from the start of the run."""
     reader: Reader | None = None
     """Reader of rollouts to keep; without one, none are kept."""
     kept: list[dict[str, Any]] = field(default_factory=list)

@@ -102,7 +102,7 @@ def rollout_text(reader: Reader, rollout: Rollout) -> dict[str, list[Span]]:
 
 
 def kept_beginning(text: str) -> str:
-    """The text, or its first END_BYTES bytes and an ellipsis if it is longer than both ends of a kept part."""
+    """The text, or its first END_BYTES bytes and an ellipsis if it is longer than the two ends kept."""
     content = text.encode()
     return text if len(content) <= 2 * END_BYTES else f"{content[:END_BYTES].decode(errors='ignore')} …"
 

@@ -1,4 +1,4 @@
-"""What one evaluation found, as columns of rows; light, since messages between processes have it."""
+"""The results of one evaluation, as columns of rows; imports little, since messages between processes contain it."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field

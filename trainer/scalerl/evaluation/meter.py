@@ -1,4 +1,4 @@
-"""Everything that one evaluation measures: held-out prompts, task files, and a few rollouts for people to read."""
+"""Measures everything for one evaluation: held-out prompts, task files, and a few rollouts for people to read."""
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass

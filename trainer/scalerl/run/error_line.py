@@ -1,16 +1,17 @@
-"""The line in which a failed program names its error, from the end of what it printed."""
+"""Finds the line that names a failed program's error, from the end of its output."""
 
 import re
 from collections.abc import Sequence
 
 NUM_BEFORE, MOST_PRINTED = 4, 300
-"""Without a traceback: the number of lines shown before the last one; the characters of it, and of those."""
+"""Without a traceback: the number of lines shown before the last line, and the character limits of the last line and of
+those before it."""
 TRACEBACK = re.compile(r"(\[rank\d+\]:\s?)?Traceback \(most recent call last\):\s*")
 IGNORED = "Exception ignored "
 OF_LAUNCHER = re.compile(
     r"torch\.distributed\.elastic\.|torch\.multiprocessing\.spawn\.|subprocess\.CalledProcessError"
 )
-"""Errors of a launcher whose program has failed."""
+"""Errors that a launcher raises because its program has failed."""
 
 
 def error_of_program(text: str) -> str:

@@ -113,7 +113,7 @@ class Health:
             self._idle[why_nothing(row)] += 1
 
     def warnings(self, *, ended: bool = False) -> dict[str, str]:
-        """Current warnings. Steps that trained on nothing count from PATIENT steps on, or when the run ends."""
+        """Current warnings. Steps that trained on nothing count after PATIENT steps, or when the run ends."""
         recent = list(self._recent)
         found = health_warnings(self._early, recent)
         if self._steps and self._steps == self._idle.total() and (ended or self._steps >= PATIENT):

@@ -42,7 +42,7 @@ from scalerl.run.warm_start import Listener
 from scalerl.schedules import SCHEDULES
 
 MOST_EVENTS = 5
-"""Number of events kept in the status; the log has all of them."""
+"""Number of events kept in the status; the log has them all."""
 SMALL_FILES = (".json", ".jinja", ".model", ".txt")
 """Suffixes of a model's configuration and tokenizer files."""
 

@@ -1,4 +1,4 @@
-"""The meter of the evaluator's process, built there from the recipe because tasks cannot be sent to a process."""
+"""The meter of the evaluator's process, built there from the recipe because tasks cannot be sent between processes."""
 
 from functools import partial
 from pathlib import Path

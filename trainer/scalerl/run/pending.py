@@ -56,13 +56,14 @@ class PendingEvaluations:
         return len(self._due)
 
     def add(self, due: Due) -> None:
-        """Publish the learner's present weights for an evaluation that is due now."""
+        """Publish the learner's current weights for an evaluation that is due now."""
         self._publish(due)
         self._due.append(due)
         self._ask()
 
     def take_measured(self) -> Iterator[tuple[Due, MeasuredWeights]]:
-        """Evaluations finished since, in order. Raises Interrupted if one can no longer be measured, or CannotResume if
+        """Evaluations that have finished since the last call, in order. Raises Interrupted if one can no longer be
+        measured, or CannotResume if
         that one was already pending when the run resumed."""
         answer = self._evaluator.take()
         match answer:
@@ -88,7 +89,7 @@ class PendingEvaluations:
         self._ask()
 
     def saved(self) -> None:
-        """Note a new checkpoint: delete weights that neither it nor the previous one names."""
+        """Note a new checkpoint: delete weights that neither it nor the previous one refers to."""
         before, self._saved = self._saved, {due.index for due in self._due}
         self._store.keep_only(before | self._saved)
 

@@ -41,11 +41,11 @@ POLL_S = 0.1
 TRANSLATE_S = 2.0
 """Minimum time between two readings of a program's own log."""
 OwnLogReader = Callable[[Path, ProgramOwnLog], Sequence[Mapping[str, Any]]]
-"""Reads a program's own log as rows of the run log; ValueError says why it cannot."""
+"""Reads a program's own log as rows of the run log; ValueError gives the reason if it cannot."""
 SIGNAL_MAY_FOLLOW_S = 1.0
 """Maximum delay between a signal to the program and the same signal to this process, as from `scancel`."""
 READ_BYTES = 65536
-"""Bytes of its output in which the error is looked for."""
+"""Bytes at the end of the program's output that are searched for the error."""
 
 
 def run_program(
@@ -105,13 +105,13 @@ def run_program(
     else:
         ended = f"the program ended by itself {_how(code)} at {reached}, short of its budget"
         status.write(
-            "stopped", ended + (f"; its log could not be read to its end: {log.problem}" if log.problem else "")
+            "stopped", ended + (f"; its log could not be read to the end: {log.problem}" if log.problem else "")
         )
 
 
 def no_reader(path: Path, settings: ProgramOwnLog) -> Sequence[Mapping[str, Any]]:
-    """Refuses every log: only `platform sweep` brings a reader."""
-    raise ValueError(f"{path}: only runs of `platform sweep` read a program's own log")
+    """Rejects every log: only `platform sweep` supplies a reader."""
+    raise ValueError(f"{path}: only `platform sweep` can read a program's own log")
 
 
 class ProgramLog:

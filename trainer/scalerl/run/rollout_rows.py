@@ -1,6 +1,6 @@
 """`rollouts.jsonl`: a few rollouts of each evaluation and of the preceding training batch, for people to read.
 
-No result of the run depends on the file, and choosing its rows uses no random numbers.
+No result of the run depends on this file, and its rows are chosen without random numbers.
 """
 
 from collections.abc import Iterator, Sequence

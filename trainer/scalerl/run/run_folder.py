@@ -59,7 +59,7 @@ def remove_leftovers(folder: Path) -> None:
 
 
 def shared(content: Mapping[str, Any]) -> bytes:
-    """A recipe.json without passwords, which says so, because its hash is no longer the run's id."""
+    """A recipe.json without passwords; it says so, because its hash is no longer the run's id."""
     return json.dumps({**values_without_secrets(content), WITHOUT_PASSWORDS: True}, indent=1).encode()
 
 
@@ -95,7 +95,7 @@ class RunFolder:
     model = Inside("model")
     """The policy in Hugging Face format."""
     left_out = Inside("left_out.jsonl")
-    """List of task-file rows that the run does not use; missing if it uses all."""
+    """List of task-file rows that the run does not use; missing if it uses them all."""
     lock = Inside("lock")
     """Lock held while a process trains the run."""
     own = Inside("own")
@@ -181,7 +181,7 @@ class RunFolder:
         recipe, seed = self.read_recipe()
         if isinstance(recipe, ResolvedRecipe):
             return recipe, seed
-        raise CannotResume(f"{self.path}: this run's trainer is a program ({recipe.command[0]}), not ours")
+        raise CannotResume(f"{self.path}: this run was trained by a program ({recipe.command[0]}), not by our trainer")
 
     def read_status(self) -> RunStatus:
         """The run's status; that of a run not yet started if status.json is unusable.

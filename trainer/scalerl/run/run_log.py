@@ -40,7 +40,7 @@ class Progress:
 def evaluation_row(
     kind: Literal["eval", "downstream"], progress: Progress, measured: Mapping[str, Any], wall_s: float
 ) -> dict[str, Any]:
-    """The row of one evaluation: of held-out prompts, or of a task file that is never trained on.
+    """The row of one evaluation, on held-out prompts or on a task file that is never trained on.
 
     `measured` has the evaluator's columns: task, pass_rate, num_prompts, ...; the weights are those of `progress`.
     """
@@ -90,7 +90,7 @@ class LogMark:
 
 
 def hash_of_beginning(file: BinaryIO, length: int) -> tuple["hashlib._Hash", int]:
-    """SHA-256 of the next `length` bytes of a file, and how many there were; the file is then behind them."""
+    """SHA-256 of the next `length` bytes of a file, and how many there were; the file position is then after them."""
     found, size = hashlib.sha256(), 0
     while part := file.read(min(BYTES_AT_ONCE, length - size)):
         found.update(part)

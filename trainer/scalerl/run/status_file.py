@@ -56,7 +56,8 @@ class StatusFile:
         return self._status.attempt
 
     def resume(self, **progress: Any) -> None:
-        """Take over the progress of the checkpoint and the log, which a damaged or deleted status file has lost."""
+        """Take over the progress recorded in the checkpoint and the log, which a damaged or deleted status file has
+        lost."""
         self._status = replace(self._status, **progress)
 
     def beat(self, *, every: float = HEARTBEAT_EVERY_S, message: str = "", **progress: Any) -> None:
@@ -93,7 +94,7 @@ class StatusFile:
             self._num_failed += 1
             if self._num_failed == 1:
                 with suppress(OSError):
-                    print(f"warning: {error_text(error)}; the run goes on", flush=True)
+                    print(f"warning: {error_text(error)}; the run continues", flush=True)
             self._failure = error.strerror or str(error)
 
     def _told(self) -> RunStatus:
@@ -101,7 +102,7 @@ class StatusFile:
         if not self._num_failed:
             return self._status
         times = counted(self._num_failed, "time")
-        said = f"status.json could not be written {times} ({self._failure}); the run went on"
+        said = f"status.json could not be written {times} ({self._failure}); the run continued"
         return replace(self._status, warnings=(*self._status.warnings, said))
 
 

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from scalerl.processes.coordinator import Coordinator
 
 LOCK_LIMIT_S = 2.0
-"""Time to wait for the lock: a process that only checks if the run is alive holds it for an instant."""
+"""Time to wait for the lock, since a process that only checks whether the run is alive holds it for an instant."""
 
 
 def train(

@@ -37,7 +37,8 @@ from scalerl.tokens import make_tokenizer
 
 LOG, SUMS = "warm_start.jsonl", "SHA256SUMS"
 MADE_MODEL_TOKENS = 8192
-"""Most tokens per pass, padding counted, of a model made from scratch, unless `micro_batch_tokens` is larger: such
+"""Maximum tokens per pass, including padding, for a model made from scratch, unless `micro_batch_tokens` is larger:
+such
 models are small, and fewer passes are faster. A pretrained model uses `micro_batch_tokens`."""
 ASK_LOCK_EVERY_S = 0.2
 

@@ -16,7 +16,7 @@ _LIKE_A_NAME = re.compile(r"\s*(?P<name>[^\W\d]\w*)\s*(?:[!:.\[].*)?")
 
 
 class TemplateFault(Rejected):
-    """A template asks for something that the rows lack; the first row shows it."""
+    """A template refers to something that the rows lack, as the first row shows."""
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -1,4 +1,4 @@
-"""Calls that make the assertions of Python tests run: of functions, test classes, `check(candidate)`.
+"""Adds the calls that make the assertions in Python tests run: of functions, test classes, `check(candidate)`.
 
 Test files leave the calls to pytest, unittest or a grader; without them no assertion runs, and every program would be
 right.
@@ -16,7 +16,7 @@ Function = ast.FunctionDef | ast.AsyncFunctionDef
 
 
 def calls_of_tests(tree: ast.Module, entry_point: str | None, where: str) -> list[str]:
-    """Lines that call the tests nobody calls; raises UnusableError if an assertion would still not run."""
+    """Lines that call tests that are never called; raises UnusableError if an assertion would still not run."""
     mentioned = Counter(loaded_names(tree))
     lines: list[str] = []
     for name, count in Counter(_name(node) for node in tree.body if _holds_tests(node)).items():

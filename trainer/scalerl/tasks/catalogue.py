@@ -1,4 +1,4 @@
-"""The tasks of a recipe, made from their settings, with nothing that is both trained on and measured."""
+"""Makes the tasks of a recipe from their settings, so that nothing is both trained on and measured."""
 
 import math
 from collections.abc import Iterator, Sequence
@@ -29,7 +29,7 @@ FEW_HELD_OUT = 30
 
 @dataclass(frozen=True, kw_only=True)
 class Tasks:
-    """All tasks of a scale, with nothing that is both trained on and measured."""
+    """All tasks of a scale; nothing is both trained on and measured."""
 
     trained: Task
     """The only task, or the mix of several."""

@@ -29,7 +29,9 @@ def choice_task(settings: MultipleChoice, tokenizer: Tokenizer) -> TextTask:
         return judge_choice(text, letter, num_choices=len(texts), texts=texts)
 
     first = _first_number(settings)
-    notes = ("positions of right choices count from 1, as no row has 0",) if first and not settings.count_from else ()
+    notes = (
+        ("positions of right choices count from 1, since no row has 0",) if first and not settings.count_from else ()
+    )
     return file_task(
         settings,
         tokenizer,
