@@ -57,7 +57,7 @@ class Interaction:
 
     @property
     def said(self) -> str:
-        """The words of the decided questions, else those of the first one."""
+        """The words for the decided questions, or for the first question if none is decided."""
         words = {name: self.word(name) for name in self.answers}
         decided: dict[str, list[str]] = {}
         for name, word in words.items():

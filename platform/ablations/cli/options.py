@@ -65,7 +65,7 @@ ExecutorOption = Annotated[
 BudgetOption = Annotated[
     str | None,
     typer.Option(
-        "--budget", help="Compute per run: 2 in the scale's unit, 160h in GPU-hours, 2x times the file's budget."
+        "--budget", help="Compute per run: 2 (in the scale's unit), 160h (GPU-hours), or 2x (twice the file's budget)."
     ),
 ]
 JobsOption = Annotated[

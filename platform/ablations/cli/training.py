@@ -97,7 +97,7 @@ def ended_in_time() -> Iterator[None]:
 
 
 def executor_of(study: Study, sweep: StartedSweep, options: TrainingOptions, out: Screen) -> Executor:
-    """The place where the options let runs train, checked before anything is written."""
+    """The place where runs train according to the options, checked before anything is written."""
     if options.executor == "slurm":
         return on_slurm(study, sweep, options, out)
     given = {"--yes": options.yes, "--hold": options.hold, "--after": options.after, "--prune": options.prune}

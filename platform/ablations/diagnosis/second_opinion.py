@@ -1,6 +1,6 @@
-"""A second reading of kept answers, independent of the verifiers: it shares no code with them and knows less.
+"""A second reading of kept answers, independent of the verifiers: it shares no code with them and is simpler.
 
-A verifier that is fooled pays for what is wrong, and the pass rate does not show it. The second reading finds the
+A fooled verifier rewards wrong answers, and the pass rate does not show it. The second reading finds the
 stated answer in its own way and compares numbers exactly, letters in their strict form and plain words by their text.
 Formulas, programs and answers that were cut have no second opinion. If the two disagree, a person looks.
 

@@ -130,7 +130,7 @@ class Card:
 
     @cached_property
     def declarations(self) -> list[Declaration]:
-        """Declarations of the study, the first one first."""
+        """Declarations of the study, the oldest first."""
         return declarations(self.results.sweep)
 
     @property

@@ -38,7 +38,7 @@ class Packed(Protocol):
         ...
 
     def present(self, has_no_value: Callable[[Any], bool]) -> np.ndarray:
-        """True for the values that are neither missing nor NaN, bool (size,); `has_no_value` tells it of a text."""
+        """True for the values that are neither missing nor NaN, bool (size,); for a text, `has_no_value` decides."""
         ...
 
     def numbers(self, number_of: Callable[[Any], float | None]) -> tuple[np.ndarray, int]:

@@ -49,7 +49,7 @@ PART_OF_A_NAME = re.compile(r"(s|seed|seed[-_=])?\d+", re.IGNORECASE)
 ROLLOUTS = re.compile(r"(train|val)_data_step\d+\.jsonl")
 """Files of NeMo-RL with the answers of a step, beside its logs."""
 DOWNLOAD = re.compile(r"run-(.+)-tag-.+")
-"""The name of a file that TensorBoard's page exports, without its ending."""
+"""The name of a file exported by TensorBoard's page, without its extension."""
 SECOND_CHOICES = (".json", ".log", ".out", ".txt")
 """Files that count as a folder's log only if no other file can be one."""
 LOG_KINDS = (

@@ -100,7 +100,7 @@ class CommandPool:
     """Training runs for which `stop` was called."""
     _losses: Losses = field(default_factory=Losses)
     _ends: list[tuple[State, str]] = field(default_factory=list)
-    """How the runs of this pool have ended, in order of time."""
+    """How the runs of this pool have ended, in chronological order."""
 
     @property
     def where(self) -> str:

@@ -43,7 +43,7 @@ class EvaluationRows:
         self._rows: list[tuple[Any, ...]] = []
 
     def add(self, row: Mapping[str, Any]) -> None:
-        """Add a row if it is one of an evaluation."""
+        """Add a row if it belongs to an evaluation."""
         if row["kind"] in ("eval", "downstream"):
             # The parser makes a new text of each "eval" and each task's name.
             values = (row.get(name, NOT_LOGGED) for name in KEPT_FIELDS)

@@ -67,8 +67,8 @@ def resolve(
 
     Without files, weights and data are not read.
 
-    Both files together need to be valid only after the sets: a scale whose model does not think is valid only with a
-    set.
+    The merged files need to be valid only once `sets` are applied: a scale whose model does not think may need one of
+    them.
     """
     recipe, scale = read_settings(recipe_file), read_settings(scale_file)
     if not with_files:

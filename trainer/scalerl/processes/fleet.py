@@ -93,7 +93,7 @@ class Fleet:
         self._owes_since[number] = since
 
     def missing_s(self, number: int) -> float:
-        """Seconds since a missing process was last alive: dead, not there yet, or without a sign of life; else 0."""
+        """Seconds since a process that is dead, not started yet or silent was last alive; else 0."""
         line, now = self._lines[number], running_s()
         silent = now - line.heard
         return 0.0 if line.has_begun and silent <= MISSING_S else max(silent, 1e-9)

@@ -75,7 +75,7 @@ def plain_answer(answer: str) -> str:
 
 
 def python_blocks(answer: str) -> list[str]:
-    """Texts of the fenced blocks that are named Python or have no name, in order."""
+    """Texts of the fenced blocks labelled as Python or not labelled, in order."""
     return [block.text for block in _blocks(answer)[-MOST_BLOCKS:] if block.name.lower()[:2] in ("", "py")]
 
 

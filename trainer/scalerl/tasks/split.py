@@ -12,7 +12,7 @@ def position(prompt_id: str) -> float:
 
 
 def held_out(prompt_id: str) -> bool:
-    """True if a synthetic prompt is in the validation split: one residue class of its hash in eight."""
+    """True if a synthetic prompt is in the validation split: one in eight, by the residue of its hash."""
     return hashlib.sha256(prompt_id.encode()).digest()[0] % 8 == 0
 
 

@@ -22,7 +22,7 @@ MARKUP = re.compile(
 
 
 def markdown_files(blocks: Blocks, name: str, *, pictures: PictureFormat = "png") -> dict[str, bytes]:
-    """The document in a file of this name, and each of its figures as a picture, by their names."""
+    """The contents of all files by name: the document under this name, and each of its figures as a picture."""
     return {name: markdown_document(blocks, pictures=pictures).encode()} | pictures_of(blocks, pictures)
 
 
