@@ -220,6 +220,8 @@ def test_a_card_names_runs_without_evaluations_and_those_that_ended_early(tmp_pa
     text = (tmp_path / "out" / "README.md").read_text()
     assert "loo-loss-s9 has no evaluation: not started." in text
     assert "loo-curriculum-s0 ended as failed" in text
+    # 41 evaluations each; the failed run was measured at 0, 50, ... 600.
+    assert "| loo-curriculum | curriculum.type = uniform | 0, 1, 2 | 95 | between 600 and 2,000 |" in text
     assert "loo-loss-s1 ended as stopped" in text
     assert "None: every run has evaluations" not in text
 

@@ -120,12 +120,16 @@ def _variants(results: Results) -> Table:
                 "changes": "the reference" if is_reference else results.changes(variant.name) or unknown,
                 "seeds": ", ".join(str(run.seed) for run in variant.runs),
                 "evaluations": str(sum(curve.score.size for curve in curves)),
-                f"last, {results.plan.compute_name}": " to ".join(
-                    dict.fromkeys(map(compute_text, ends[:1] + ends[-1:]))
-                ),
+                f"last, {results.plan.compute_name}": _between(ends),
             }
         )
     return table_of_rows(rows, name="variants", kinds={"changes": "prose"})
+
+
+def _between(ends: Sequence[float]) -> str:
+    """`1,600`, or `between 1,600 and 1,603`; empty without an end."""
+    said = [*dict.fromkeys(map(compute_text, (*ends[:1], *ends[-1:])))]
+    return f"between {' and '.join(said)}" if len(said) > 1 else "".join(said)
 
 
 def _machines(results: Results) -> Iterator[str]:
