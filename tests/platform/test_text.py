@@ -1,6 +1,16 @@
+import random
+import re
+
 import pytest
 
-from ablations.text import MINUTE_S, changes_text, cut_message, duration_text, interval_text
+from ablations.text import (
+    MINUTE_S,
+    changes_text,
+    compute_interval_text,
+    cut_message,
+    duration_text,
+    interval_text,
+)
 
 
 @pytest.mark.parametrize(
@@ -29,6 +39,19 @@ def test_durations_read_as_people_say_them(minutes, text):
 def test_an_interval_shows_which_ends_it_has(numbers, text):
     estimate, lo, hi = numbers
     assert interval_text(estimate, lo, hi, ".3f") == text
+
+
+@pytest.mark.parametrize("form", [".3f", "+.3f", "+z.3f", ".2f", "compute"])
+def test_no_estimate_is_rounded_past_an_end_that_it_lies_within(form):
+    rng = random.Random(48)
+    for _ in range(2000):
+        scale = 10 ** rng.uniform(-6, 12) if form == "compute" else 1.0
+        apart = 10 ** rng.uniform(-5, 0)
+        numbers = sorted(scale * (rng.uniform(0.2, 1) + apart * rng.random()) for _ in range(3))
+        lo, estimate, hi = numbers
+        text = compute_interval_text(estimate, lo, hi) if form == "compute" else interval_text(estimate, lo, hi, form)
+        estimate_said, lo_said, hi_said = map(float, re.sub(r"[\[\],]", "", text).split())
+        assert lo_said <= estimate_said <= hi_said, text
 
 
 @pytest.mark.parametrize(

@@ -45,9 +45,8 @@ def mean_ceiling(fits: Sequence[Fit], spread: RunToRun) -> Interval:
     """Mean A over seeds, with the run-to-run `spread` of A.
 
     An unbounded variant is at least as high as the mean lower bound of its seeds' fits, and as the level it has
-    reached; either may be wrong, so the level gets half the tail. With one seed and an unknown spread, the interval is
-    that of the fit:
-    it describes this run, not its recipe.
+    reached; either may be wrong, so the level gets half the tail. With an unknown spread, as of one seed, the interval
+    is that of the fits in the mean: it describes these runs, not their recipe.
     """
     if not is_bounded(fits):
         estimate = _estimated(fits)
@@ -56,8 +55,7 @@ def mean_ceiling(fits: Sequence[Fit], spread: RunToRun) -> Interval:
             lo = max(lo, quantile(_means(fits, spread, bounded=False), TAIL / 2))
         return Interval(estimate=estimate, lo=min(lo, estimate), hi=None)
     if not spread.is_known:
-        ceiling = fits[0].ceiling
-        return Interval(estimate=ceiling.estimate, lo=ceiling.lo, hi=ceiling.hi)
+        return _of_these_runs(_estimated(fits), [(fit.ceiling.lo, fit.ceiling.hi) for fit in fits])
     parts = _means(fits, spread, bounded=True)
     return _possible(parts, middle(parts, by_eq1=all_by_eq1(fits)), fits)
 
@@ -76,7 +74,7 @@ def mean_ceiling_under_eq1(fits: Sequence[Fit], spread: RunToRun) -> Interval:
     if not _is_bounded_by(fits, SIGMOID.name):
         return Interval(estimate=estimate, lo=float(np.mean([fit.eq1_lo for fit in fits])), hi=None)
     if not spread.is_known:
-        return Interval(estimate=estimate, lo=fits[0].eq1_lo, hi=fits[0].eq1_hi)
+        return _of_these_runs(estimate, [(fit.eq1_lo, fit.eq1_hi) for fit in fits])
     return _possible([found := spread.of_mean(ceilings_under(fits))], found.estimate, fits)
 
 
@@ -197,6 +195,16 @@ def _estimated(fits: Sequence[Fit]) -> float:
 def middle(parts: Sequence[Student], *, by_eq1: bool) -> float:
     """The estimate of eq. 1, the first law, or the median over all laws."""
     return parts[0].estimate if by_eq1 else quantile(parts, 0.5)
+
+
+def _of_these_runs(estimate: float, ends: Sequence[tuple[float, float | None]]) -> Interval:
+    """The mean of the intervals of several runs, without an upper end if one of them has none. It includes the
+    estimate, which may be the median of a mean and not a mean of medians."""
+    lo = min(float(np.mean([lo for lo, _ in ends])), estimate)
+    known = [hi for _, hi in ends if hi is not None]
+    return Interval(
+        estimate=estimate, lo=lo, hi=max(float(np.mean(known)), estimate) if len(known) == len(ends) else None
+    )
 
 
 def _possible(parts: Sequence[Student], estimate: float, fits: Sequence[Fit]) -> Interval:

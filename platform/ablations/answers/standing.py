@@ -19,8 +19,8 @@ from functools import lru_cache
 
 import numpy as np
 
+from ablations.fit.ends import TAILS
 from ablations.fit.law_fit import LawFit
-from ablations.fit.result import TAILS
 
 RISE, DRAWDOWN, RISE_SD, WANDER = 0.7, 2.0, 0.45, 1.4
 LEAST_NOISE = 1e-3

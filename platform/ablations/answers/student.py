@@ -49,11 +49,18 @@ def quantile(parts: Sequence[Student], share: float) -> float:
 
 
 def interval_of(parts: Sequence[Student], estimate: float, *, comparisons: int = 1) -> JointInterval:
-    """The 95 % interval of a mixture, and the interval corrected for the number of `comparisons`.
+    """The 95 % interval of a mixture, and the interval corrected for the number of `comparisons`. Both include the
+    estimate, which may come from one law of little weight.
 
     The correction is Bonferroni's, with tails of 0.025 / m: m intervals that each fail in 0.05 / m of the studies fail
     together in 0.05 at most, for any dependence.
     """
     tails = (TAIL, 1 - TAIL, TAIL / comparisons, 1 - TAIL / comparisons)
     lo, hi, joint_lo, joint_hi = (quantile(parts, share) for share in tails)
-    return JointInterval(estimate=estimate, lo=lo, hi=hi, joint_lo=joint_lo, joint_hi=joint_hi)
+    return JointInterval(
+        estimate=estimate,
+        lo=min(lo, estimate),
+        hi=max(hi, estimate),
+        joint_lo=min(joint_lo, estimate),
+        joint_hi=max(joint_hi, estimate),
+    )

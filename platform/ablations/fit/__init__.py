@@ -15,6 +15,7 @@
     cutoff.py      finds the compute from which the readings follow the law
     readings.py    the readings in a fit
     huber.py       outliers among them made harmless
+    ends.py        ends of an interval, from draws and the estimate that it includes
     asymptote.py   A with its interval, in all displayed forms; meanings of the verdicts
     alternatives.py  the other families on the same readings: draws; family_weights.py: their weights
     ceiling.py     A averaged over the families that fit

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from ablations.fit.alternatives import Alternatives
+from ablations.fit.ends import ends_around
 
 MOST_OPEN = 0.025
 """Limit on the total weight of families that allow a ceiling of 1 while A counts as bounded: an interval's tail."""
@@ -44,9 +45,9 @@ def averaged_ceiling(
     for other in found.others:
         draws[other.rows] = other.ceilings
     eq1_lo, eq1_hi = eq1_ends
-    lo, hi = (float(end) for end in np.quantile(draws, (0.025, 0.975)))
     A = eq1_A if found.eq1_weight >= EQ1_LEADS else float(np.median(draws))
+    lo, hi = map(float, ends_around(A, draws))
     if eq1_hi is None:
         # A lone lower bound must not depend on the prior of B.
         lo = min(lo, eq1_lo)
-    return Ceiling(estimate=A, lo=min(lo, A), hi=None if found.open_weight > MOST_OPEN else max(hi, A), draws=draws)
+    return Ceiling(estimate=A, lo=lo, hi=None if found.open_weight > MOST_OPEN else hi, draws=draws)

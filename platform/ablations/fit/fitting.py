@@ -15,6 +15,7 @@ from ablations.fit.bins import binned
 from ablations.fit.ceiling import averaged_ceiling
 from ablations.fit.curve import Curve
 from ablations.fit.cutoff import automatic_cutoff, cutoff_before, num_early
+from ablations.fit.ends import ends_around
 from ablations.fit.engine.anchor import anchor_deviance, anchors
 from ablations.fit.engine.ceiling_profile import CHI_SQUARED_95, ceiling_profile
 from ablations.fit.engine.family import SIGMOID
@@ -96,7 +97,7 @@ def fit_with(curve: Curve, settings: FitSettings, *, through_collapse: bool = Fa
     )
     rise_deviance = _rise_deviance(found)
     averaged = averaged_ceiling(A, (A_lo, A_hi), A_draws, others).times(unit)
-    R_0_lo, R_0_hi = (unit * float(end) for end in np.quantile(draws.r, (0.025, 0.975)))
+    R_0_lo, R_0_hi = (unit * float(end) for end in ends_around(best.r, draws.r))
     return Fit(
         curve=curve,
         binned_from=None if curve is whole else int(np.sum((whole.compute > fit_from) & (whole.compute <= fit_to))),
@@ -298,31 +299,23 @@ def _rise_deviance(found: Estimate) -> float:
 def _ends(
     values: np.ndarray, side: tuple[float, float], estimate: float, unit: float = 1.0
 ) -> tuple[float | None, float | None]:
-    """The 95 % interval of e^values, without an end that the search range cuts off.
-
-    The interval always includes the estimate, which least squares give without the prior of B: if the two disagree, the
-    wider interval is kept.
-    """
-    lo, hi = np.quantile(values, (0.025, 0.975))
-    lo, hi = min(lo, estimate), max(hi, estimate)
+    """The 95 % interval of e^values, without an end that the search range cuts off."""
+    lo, hi = ends_around(estimate, values)
     below = None if lo < side[0] + EDGE else float(unit * np.exp(lo))
     return below, None if hi > side[1] - EDGE else float(unit * np.exp(hi))
 
 
 def _ceiling_interval(found: Estimate, *, is_open: bool) -> tuple[float, float | None]:
-    """The interval of A, without an upper end if a ceiling of 1 is not ruled out.
-
-    The interval always includes the estimate, which may lie at a known ceiling while every draw lies below it.
-    """
+    """The interval of A, without an upper end if a ceiling of 1 is not ruled out."""
     draws, best = found.draws, found.best
     A = best.r + best.a
-    A_lo, A_hi = (float(end) for end in np.quantile(draws.r + draws.a, (0.025, 0.975)))
+    A_lo, A_hi = map(float, ends_around(A, draws.r + draws.a))
     if not is_open:
-        return min(A_lo, A), max(A_hi, A)
+        return A_lo, A_hi
     # A lone lower bound must not depend on the prior of B either.
-    lower = np.linspace(best.r, min(A, A_lo), NUM_LOWER)
+    lower = np.linspace(best.r, A_lo, NUM_LOWER)
     allowed = lower[_profile(found, lower) - _profile(found, np.array([A])) < CHI_SQUARED_95]
-    return float(min([A, A_lo, *allowed])), None
+    return float(min([A_lo, *allowed])), None
 
 
 def _deviance_of_1(found: Estimate, *, is_open: bool) -> float:

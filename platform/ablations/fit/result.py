@@ -9,13 +9,12 @@ from numpy.typing import ArrayLike
 from ablations.fit.alternatives import Alternatives
 from ablations.fit.asymptote import DOUBTED, VERDICT_MEANINGS, WITHOUT_RISE, AsymptoteEstimate, Verdict, asymptote_of
 from ablations.fit.ceiling import Ceiling
+from ablations.fit.ends import ends_around
 from ablations.fit.law_fit import LawFit, eq1
 from ablations.fit.oddities import oddities
 from ablations.fit.options import R0Mode
 from ablations.text import compute_interval_text, compute_text, interval_text
 
-TAILS = ((1 - 0.95) / 2, (1 + 0.95) / 2)
-"""Ends of a 95 % interval."""
 OFF_THE_LAW = 0.5
 """Probability above which the step-0 reading is reported to lie off the law."""
 OFF_AT_0 = "the evaluation at step 0 lies off the law, so nothing ties R_0; check it, or leave it out with r0: free"
@@ -184,18 +183,27 @@ class Fit(LawFit):
 
     def predict_interval(self, compute: ArrayLike) -> tuple[np.ndarray, np.ndarray]:
         """The 95 % interval of the curve itself (not of a noisy reading) at each compute."""
-        lo, hi = np.quantile(self.predict_draws(compute), TAILS, axis=0)
-        return lo, hi
+        lo, hi = ends_around(self.predict(compute), self.predict_draws(compute))
+        return np.asarray(lo), np.asarray(hi)
 
     def summary(self) -> dict[str, dict[str, float | None]]:
         """Median, 80 % and 95 % intervals of eq. 1's A, B, C_mid and R_0: {"A": {"lo_95": 0.59, ...}, ...}.
 
-        If nothing bounds A from above, A and C_mid have lower ends only.
+        The intervals of 95 % are those of the fit, and both include its estimates (`ablations.fit.ends`). If nothing
+        bounds A from above, A and C_mid have lower ends only.
         """
-        found: dict[str, dict[str, float | None]] = {
-            name: dict(zip(QUANTILES, np.quantile(draws, [*QUANTILES.values()]).tolist(), strict=True))
-            for name, draws in vars(self.draws).items()
-        }
+        found: dict[str, dict[str, float | None]] = {}
+        for name, draws in vars(self.draws).items():
+            estimate, lo, hi = (getattr(self, one) for one in ENDS[name])
+            lo_80, hi_80 = map(float, ends_around(estimate, draws, 0.8))
+            found[name] = {
+                "lo_95": lo,
+                # Where the search range cuts an end off, an estimate farther out than the draws is at its edge.
+                "lo_80": None if lo is None and lo_80 == estimate else lo_80,
+                "median": float(np.median(draws)),
+                "hi_80": None if hi is None and hi_80 == estimate else hi_80,
+                "hi_95": hi,
+            }
         if not self.has_midpoint:
             for name in ("A", "C_mid"):
                 found[name] |= dict.fromkeys(("median", "hi_80", "hi_95"))
@@ -206,8 +214,10 @@ class Fit(LawFit):
 
         C = C_mid ((R - R_0) / (A - R))^(1/B), the inverse of ScaleRL eq. 1; 0 if R_0 is at least `score`.
         """
-        lo, hi = np.quantile(self.compute_draws(score), TAILS, method="closest_observation")
-        return self.compute_at(score), _finite(lo), _finite(hi)
+        estimate = self.compute_at(score)
+        draws = self.compute_draws(score)
+        lo, hi = ends_around(np.inf if estimate is None else estimate, draws, method="closest_observation")
+        return estimate, _finite(float(lo)), _finite(float(hi))
 
     def compute_at(self, score: float) -> float | None:
         """Compute at which the curve reaches `score`, None for never; a thousand times faster than the interval."""
@@ -271,7 +281,10 @@ class Fit(LawFit):
         return shown | dict.fromkeys(meaningless)
 
 
-QUANTILES = {"lo_95": 0.025, "lo_80": 0.1, "median": 0.5, "hi_80": 0.9, "hi_95": 0.975}
+ENDS = {"A": ("eq1_A", "eq1_lo", "eq1_hi")} | {
+    name: (name, f"{name}_lo", f"{name}_hi") for name in ("B", "C_mid", "R_0")
+}
+"""Attributes of each parameter of eq. 1, with those of its interval."""
 
 
 def _inverse(score: np.ndarray | float, A: np.ndarray, B: np.ndarray, C_mid: np.ndarray, R_0: np.ndarray) -> np.ndarray:

@@ -4,8 +4,9 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from ablations.fit.result import MUCH_AUTOCORRELATION, OFF_THE_LAW, TAILS, Fit
-from ablations.text import compute_text
+from ablations.fit.ends import ends_around
+from ablations.fit.result import MUCH_AUTOCORRELATION, OFF_THE_LAW, Fit
+from ablations.text import compute_text, interval_text
 
 
 def in_words(fit: Fit, unit: str = "") -> str:
@@ -46,11 +47,9 @@ def _reach(fit: Fit) -> str:
     if not fit.rises:
         return ""
     last = fit.window[1]
-    draws = fit.predict_draws([last, 2 * last])
-    gain = draws[:, 1] - draws[:, 0]
-    lo, hi = (float(end) for end in np.quantile(gain, TAILS))
-    now, later = (float(score) for score in fit.predict([last, 2 * last]))
-    more = f"twice the compute would add {later - now:+.3f} [{lo:+.3f}, {hi:+.3f}]."
+    gain = float(np.diff(fit.predict([last, 2 * last]))[0])
+    lo, hi = ends_around(gain, np.diff(fit.predict_draws([last, 2 * last]), axis=1)[:, 0])
+    more = f"twice the compute would add {interval_text(gain, float(lo), float(hi), '+.3f')}."
     if not fit.has_midpoint:
         return more.capitalize()
     reach = last / fit.C_mid

@@ -113,6 +113,14 @@ def test_one_seed_whose_spread_nobody_has_measured_is_provisional():
     assert (row.num_seeds, row.cost) == (1, 90.0)
 
 
+def test_runs_of_unknown_spread_have_the_mean_of_their_intervals_around_their_mean():
+    # Both have collapsed, so that their difference is no run-to-run spread.
+    both = [replace(with_ceiling(A, A - 0.01, A + 0.02), verdict="collapsed") for A in (0.60, 0.66)]
+    row = compared(both, [with_ceiling(0.60, 0.59, 0.61)])
+    for shown in (row.asymptote, row.asymptote_under_eq1):
+        assert (shown.lo, shown.A, shown.hi) == pytest.approx((0.62, 0.63, 0.65))
+
+
 def test_three_seeds_of_two_variants_have_the_interval_of_a_t_test():
     variant, reference = seeds(0.65), seeds(0.60, apart=(0.004, -0.001, 0.002))
     row = compared(variant, reference)

@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from scipy.stats import t, ttest_ind, ttest_rel
+from scipy.stats import norm, t, ttest_ind, ttest_rel
 
 from ablations.answers.repeats import UNKNOWN, CommonSpread, Repeats
 from ablations.answers.run_to_run import PRIOR_FREEDOM, run_to_run
@@ -23,6 +23,19 @@ def ends_of(runs, baseline, spread):
     found = spread.of_difference(runs, baseline)
     interval = interval_of([found], found.estimate)
     return interval.lo, interval.hi
+
+
+def test_the_estimate_of_a_law_of_little_weight_lies_in_the_interval_of_all():
+    near, far = (
+        Student(estimate=estimate, variance=1e-4, freedom=1e6, weight=weight)
+        for estimate, weight in ((0.0, 0.99), (0.2, 0.01))
+    )
+    found = interval_of([near, far], far.estimate, comparisons=2)
+    # The upper tail of .025 holds the .01 of the far law: P(z > x / .01) = .015 / .99 for the near one.
+    assert found.lo == pytest.approx(-0.01 * norm.isf(0.025 / 0.99), abs=1e-5)
+    assert interval_of([near, far], 0.0).hi == pytest.approx(0.01 * norm.isf(0.015 / 0.99), abs=1e-5)
+    assert (found.estimate, found.hi) == (0.2, 0.2)
+    assert found.joint_hi >= 0.2
 
 
 def test_two_variants_of_three_seeds_are_compared_by_student_s_t():

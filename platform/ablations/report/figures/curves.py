@@ -16,6 +16,7 @@ from ablations.findings.fitted_variant import FittedVariant
 from ablations.findings.results import Results
 from ablations.findings.sweep_forecast import spread_of
 from ablations.fit.asymptote import AsymptoteEstimate
+from ablations.fit.ends import ends_around
 from ablations.fit.result import Fit
 from ablations.home.plan import Plan
 from ablations.report.figures.axes import (
@@ -198,8 +199,8 @@ def _band(variant: FittedVariant, spread: RunToRun, axis: ComputeAxis, colour: s
     draws = np.mean([fit.predict_draws(grid) for fit in fits], axis=0)
     if len(fits) > 1:
         draws = draws + spread.mean_offsets(starts_of(fits), len(draws))[:, None]
-    low, high = np.quantile(draws.clip(0, max(fit.settings.highest for fit in fits)), (0.025, 0.975), axis=0)
-    return Band(x=grid, low=low, high=high, colour=colour, name=variant.name)
+    low, high = ends_around(_mean(fits, grid), draws.clip(0, max(fit.settings.highest for fit in fits)))
+    return Band(x=grid, low=np.asarray(low), high=np.asarray(high), colour=colour, name=variant.name)
 
 
 def _seeds(variant: FittedVariant, axis: ComputeAxis, most: int, style: Style) -> Series:
