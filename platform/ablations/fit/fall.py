@@ -7,10 +7,11 @@ if
     sd^2 = 2 (sampling / w + wander (sum over i, j <= w of rho^|i - j|) / w^2),        rho = 0.5
 
 and each of the last w lies nearer to their own mean than to the peak, so that neither a curve that has recovered nor
-one failed evaluation counts. `sampling` is the binomial variance if samples are counted. `wander` is what second
-differences show beyond it, with or without those that span the largest step, since neither a trend nor one step is
-noise; it is at least LEAST_WANDER^2, for few readings cannot show that a run wanders less. From sixteen readings on,
-means of neighbours, 8 to 15 of them, are tested in the same way, and single readings with a higher limit.
+one failed evaluation counts. If the last three have not fallen, the last two are tested in the same way. `sampling` is
+the binomial variance if samples are counted. `wander` is what second differences show beyond it, with or without those
+that span the largest step, since neither a trend nor one step is noise; it is at least LEAST_WANDER^2, for few readings
+cannot show that a run wanders less. From sixteen readings on, means of neighbours, 8 to 15 of them, are tested in the
+same way, and single readings with a higher limit.
 
 `collapse` finds the onset of a decline after a rise, and needs eight readings. This test says only that a curve ended
 below where it has been. `benchmarks/fall_detection.py` measures false alarms and what is found.
@@ -26,12 +27,17 @@ from ablations.fit.curve import Curve
 
 SHORTEST_FALL = 4
 """Minimum number of readings, with the one before RL: two to fall from, and two that have fallen."""
+LEAST_FOR_THREE = 7
+"""Fewest readings of which the last three are compared; of fewer, the last two."""
 LEAST_BLOCKS = 8
 """Fewest means of neighbours of a curve with at least twice as many readings."""
 LEAST_WANDER = 0.01
 """Smallest standard deviation assumed for readings of a run without the noise of finite samples."""
 LEAST_FALL_IF_COUNTED, LEAST_FALL_SE = 2.75, 4.0
 """Standard errors beyond which a curve has fallen: with counted samples, and if readings alone tell their noise."""
+LEAST_LATE_FALL_IF_COUNTED = 3.4
+"""With counted samples, if only the last two of LEAST_FOR_THREE or more have fallen: a second look at the same
+readings, which at 2.75 would double the false alarms."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -51,6 +57,8 @@ def find_fall(curve: Curve, fit_to: float = np.inf) -> Fall | None:
     score, samples = found
     each = score.size // LEAST_BLOCKS
     at = _peak_of_a_fall(score, samples, is_long=each > 1)
+    if at is None and score.size >= LEAST_FOR_THREE:
+        at = _peak_of_a_fall(score, samples, is_long=each > 1, is_late=True)
     if at is None and each > 1:
         skipped = score.size % each
         of_means = _peak_of_a_fall(
@@ -68,9 +76,12 @@ def _readings(curve: Curve, fit_to: float) -> tuple[np.ndarray, float | None] | 
     return curve.score[inside], None if curve.samples is None else float(np.mean(curve.samples[inside]))
 
 
-def _peak_of_a_fall(y: np.ndarray, samples: float | None, *, is_long: bool = False) -> slice | None:
-    """The readings that the last ones have fallen from; `samples` are those behind each reading, if counted."""
-    w = 2 if y.size < 7 else 3
+def _peak_of_a_fall(
+    y: np.ndarray, samples: float | None, *, is_long: bool = False, is_late: bool = False
+) -> slice | None:
+    """The readings that the last ones have fallen from, only the last two if it `is_late`; `samples` are those behind
+    each reading, if counted."""
+    w = 2 if is_late or y.size < LEAST_FOR_THREE else 3
     means = np.convolve(y, np.full(w, 1 / w), mode="valid")
     peak, end = int(np.argmax(means[: y.size - 2 * w + 1])), float(means[-1])
     fall = float(means[peak]) - end
@@ -80,7 +91,8 @@ def _peak_of_a_fall(y: np.ndarray, samples: float | None, *, is_long: bool = Fal
         num, is_enough = differences.size, samples is not None and not is_long
         if num == 0 and not is_enough:
             continue
-        limit = LEAST_FALL_IF_COUNTED if is_enough else LEAST_FALL_SE * (1 + 2 / num**2)
+        if_counted = LEAST_LATE_FALL_IF_COUNTED if is_late else LEAST_FALL_IF_COUNTED
+        limit = if_counted if is_enough else LEAST_FALL_SE * (1 + 2 / num**2)
         sampling, wander = _noise(differences, end + fall / 2, samples, 2 * w)
         if fall > limit * (2 * (sampling / w + wander * _share_left(w))) ** 0.5:
             return slice(peak, peak + w)

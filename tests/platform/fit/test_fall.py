@@ -42,6 +42,34 @@ def test_a_score_that_is_gone_at_once_has_fallen_however_long_the_run_was(before
     assert found.peak < before
 
 
+@pytest.mark.parametrize("num", [8, 9, 10, 11, 12])
+@pytest.mark.parametrize("end", [[0.37, 0.37], [0.66, 0.37], [0.70, 0.50, 0.37]])
+def test_a_short_run_that_falls_only_at_its_end_has_fallen(num, end):
+    noise = 0.01 * np.random.default_rng(1000 + num).standard_normal(num)
+    score = np.array([0.96] * (num - len(end)) + end) + np.minimum(noise, 0.04)
+    found = find_fall(curve(score.tolist(), None))
+    assert found is not None
+    assert score[found.peak] > 0.9
+    assert fit_curve(curve(score.tolist(), None)).verdict == "fell"
+
+
+def test_one_evaluation_at_the_end_of_a_short_run_is_no_fall_yet():
+    assert find_fall(curve([0.96, 0.95, 0.96, 0.95, 0.96, 0.95, 0.96, 0.95, 0.96, 0.37], None)) is None
+
+
+@pytest.mark.parametrize("sd", [0.01, 0.03, 0.05])
+def test_few_short_runs_that_stay_or_rise_are_said_to_have_fallen(sd):
+    alarms, runs = 0, 0
+    for seed in range(1000, 1050):
+        rng = np.random.default_rng(seed)
+        for num in (6, 8, 10, 12):
+            share = np.arange(num) / (num - 1)
+            laws = [np.full(num, 0.6), 0.3 + 0.3 * share, 0.3 + 0.3 / (1 + (0.1 / np.maximum(share, 1e-9)) ** 1.9)]
+            runs += len(laws)
+            alarms += sum(find_fall(curve(list(law + sd * rng.standard_normal(num)), None)) is not None for law in laws)
+    assert alarms <= 0.005 * runs
+
+
 def test_a_short_rise_and_fall_ends_at_the_reading_that_is_due():
     score = [0.30, 0.50, 0.62, 0.60, 0.42, 0.33, 0.30, 0.75]
     assert find_fall(curve(score), fit_to=6.0) == Fall(peak=2, last=6)
