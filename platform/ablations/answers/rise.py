@@ -28,4 +28,5 @@ def verdict_together(fits: Sequence[Fit], ceiling_lo: float, ceiling_hi: float |
             return verdict
     if not rise_together(fits):
         return "too noisy to tell"
-    return verdict_on_interval(ceiling_lo, ceiling_hi)
+    is_rise_seen = rises_beyond_chance([fit.later_rise_deviance for fit in fits])
+    return verdict_on_interval(ceiling_lo, ceiling_hi, is_rise_seen=is_rise_seen)

@@ -4,7 +4,9 @@ import math
 from dataclasses import dataclass
 from typing import Literal
 
-Verdict = Literal["resolved", "weak", "lower bound only", "collapsed", "fell", "no rise", "too noisy to tell"]
+Verdict = Literal[
+    "resolved", "level only", "weak", "lower bound only", "collapsed", "fell", "no rise", "too noisy to tell"
+]
 WITHOUT_RISE: tuple[Verdict, ...] = ("fell", "no rise", "too noisy to tell")
 """Verdicts on a curve that falls, or that a flat line explains as well."""
 
@@ -17,6 +19,8 @@ EQ1_DOUBTED = "eq. 1 doubted"
 
 VERDICT_MEANINGS: dict[Verdict, str] = {
     "resolved": "the 95 % interval of A is at most 0.04 wide, twice the margin that the ScaleRL paper uses for A",
+    "level only": "A is the level of evaluations that are flat from the third on, not the ceiling of a law: the whole "
+    "rise lies before; evaluate more often early",
     "weak": "A is bounded on both sides, in an interval wider than 0.04; more compute or evaluations would narrow it",
     "lower bound only": "any ceiling above the bound fits the evaluations; A means nothing without more compute",
     "collapsed": "the pass rate collapsed after a peak; only the evaluations before the fall were fitted",
@@ -79,8 +83,10 @@ def asymptote_of(A: float, *, lo: float, hi: float | None, verdict: Verdict) -> 
     return AsymptoteEstimate(A=A if is_bounded else None, lo=lo, hi=hi if is_bounded else None, verdict=verdict)
 
 
-def verdict_on_interval(A_lo: float, A_hi: float | None) -> Verdict:
-    """The verdict on a rising curve: how well its readings bound A."""
+def verdict_on_interval(A_lo: float, A_hi: float | None, *, is_rise_seen: bool) -> Verdict:
+    """The verdict on a rising curve: how well its readings bound A, and whether they show the rise to it."""
     if A_hi is None:
         return "lower bound only"
-    return "resolved" if A_hi - A_lo <= RESOLVED_WIDTH else "weak"
+    if A_hi - A_lo > RESOLVED_WIDTH:
+        return "weak"
+    return "resolved" if is_rise_seen else "level only"

@@ -34,6 +34,9 @@ RISE_PARAMETERS = 3
 """Parameters of the curve that a flat line lacks."""
 FLAT = 0.05
 """p-value of flat lines below which curves rise."""
+NUM_WITHOUT_SHAPE = 2
+"""Readings, with the one before RL, that must not hold the whole rise of a curve if its ceiling is to be a law's: two
+show that it rose, not how."""
 LEAST_RISE = 0.05
 """Maximum apparent rise of a flat curve, in pass rate; a curve with a larger apparent rise is too noisy to tell."""
 NUM_CUTOFFS = 6
@@ -96,6 +99,7 @@ def fit_with(curve: Curve, settings: FitSettings, *, through_collapse: bool = Fa
         eq1_deviance_of_1=deviance_of_1,
     )
     rise_deviance = _rise_deviance(found)
+    later_rise_deviance = _later_rise_deviance(found, NUM_WITHOUT_SHAPE - int(window.start_score is not None))
     averaged = averaged_ceiling(A, (A_lo, A_hi), A_draws, others).times(unit)
     R_0_lo, R_0_hi = (unit * float(end) for end in ends_around(best.r, draws.r))
     return Fit(
@@ -122,9 +126,11 @@ def fit_with(curve: Curve, settings: FitSettings, *, through_collapse: bool = Fa
             collapsed=window.collapsed,
             fell=window.fell,
             rises=rises_beyond_chance([rise_deviance]),
+            is_rise_seen=rises_beyond_chance([later_rise_deviance]),
             rise=_seen_rise(window.score, window.start_score),
         ),
         rise_deviance=rise_deviance,
+        later_rise_deviance=later_rise_deviance,
         r0=r0 if window.start_score is not None else "free",
         r0_slack=found.r0_slack,
         residuals=unit * ((window.score - readings.score) / unit + best.residuals),
@@ -296,6 +302,18 @@ def _rise_deviance(found: Estimate) -> float:
     return flat - deviance(best.residuals, best.r)
 
 
+def _later_rise_deviance(found: Estimate, first: int) -> float:
+    """Twice the log likelihood ratio of the best curve to a flat line, over the readings from `first` on."""
+    y, noise = found.readings.score[first:], found.noise
+    noise = AR1(
+        y.size,
+        sampling_variance=found.readings.sampling_variance,
+        run_variance=noise.run_variance,
+        rho=noise.rho,
+    )
+    return noise.deviance(y - noise.best_level(y, Prior())) - noise.deviance(found.best.residuals[first:])
+
+
 def _ends(
     values: np.ndarray, side: tuple[float, float], estimate: float, unit: float = 1.0
 ) -> tuple[float | None, float | None]:
@@ -343,7 +361,9 @@ def _is_at_the_top(found: Estimate, A_lo: float) -> bool:
     return A_lo >= 1 - RESOLVED_WIDTH and reached >= 1 - 2 * RESOLVED_WIDTH
 
 
-def _verdict(A_lo: float, A_hi: float | None, *, collapsed: bool, fell: bool, rises: bool, rise: float) -> Verdict:
+def _verdict(
+    A_lo: float, A_hi: float | None, *, collapsed: bool, fell: bool, rises: bool, is_rise_seen: bool, rise: float
+) -> Verdict:
     """The verdict on a fit; `rise` is the apparent rise of the readings."""
     if collapsed:
         return "collapsed"
@@ -351,4 +371,4 @@ def _verdict(A_lo: float, A_hi: float | None, *, collapsed: bool, fell: bool, ri
         return "fell"
     if not rises:
         return "no rise" if rise < LEAST_RISE else "too noisy to tell"
-    return verdict_on_interval(A_lo, A_hi)
+    return verdict_on_interval(A_lo, A_hi, is_rise_seen=is_rise_seen)

@@ -22,7 +22,9 @@ def test_an_asymptote_is_shown_with_its_interval_or_as_a_bound(hi, verdict, cell
 
 
 @pytest.mark.parametrize(
-    ("hi", "verdict"), [(0.6375, "resolved"), (0.641, "weak"), (None, "lower bound only")]
+    ("hi", "verdict", "unseen"),
+    [(0.6375, "resolved", "level only"), (0.641, "weak", "weak"), (None, "lower bound only", "lower bound only")],
 )  # from 0.6: 0.0375 and 0.041 wide
-def test_the_verdict_is_the_width_of_the_interval(hi, verdict):
-    assert verdict_on_interval(0.6, hi) == verdict
+def test_the_verdict_is_the_width_of_the_interval_and_a_narrow_one_needs_a_rise_in_view(hi, verdict, unseen):
+    assert verdict_on_interval(0.6, hi, is_rise_seen=True) == verdict
+    assert verdict_on_interval(0.6, hi, is_rise_seen=False) == unseen

@@ -130,6 +130,29 @@ def test_an_estimate_at_the_ceiling_of_the_task_lies_in_its_interval(seed):
     assert fit.A_eq1_lo < fit.A_eq1 <= fit.A_eq1_hi <= 0.73 + 1e-9
 
 
+@pytest.mark.parametrize("from_step_0", [True, False])
+@pytest.mark.parametrize(
+    ("C_mid", "verdict"),
+    [
+        (0.8, "level only"),  # 9.45 GPU-hours, the second evaluation, are 12 C_mid: .005 are left to rise
+        (9.45, "resolved"),
+        (20.0, "resolved"),
+    ],
+)
+def test_a_ceiling_is_resolved_only_if_the_way_to_it_was_seen(C_mid, verdict, from_step_0):
+    compute = np.linspace(0, 189, 21)
+    score = eq1(compute, A=0.7, B=1.9, C_mid=C_mid, R_0=0.2) + 0.005 * np.random.default_rng(1).standard_normal(21)
+    if not from_step_0:  # one evaluation low, all others flat
+        compute, score = compute[1:], score[1:]
+        score[0] -= 0.4 * (C_mid < 1)
+    fit = fit_curve(Curve(name="c", compute=compute, score=score))
+    assert fit.verdict == verdict
+    assert pytest.approx(0.7, abs=0.01) == fit.A
+    assert fit.A_hi - fit.A_lo <= 0.04
+    assert ("the way to it was not seen" in in_words(fit)) is (verdict == "level only")
+    assert any("flat from the third on" in doubt for doubt in fit.doubts) is (verdict == "level only")
+
+
 def test_a_collapse_after_too_few_readings_to_fit_is_a_fall_of_the_whole_curve():
     score = [0.2, 0.3, 0.4, 0.5, 0.5, 0.4, 0.3, 0.2, 0.1, 0.1, 0.1]
     fit = fit_curve(Curve(name="early", compute=np.arange(11.0), score=np.array(score)))
