@@ -1,10 +1,12 @@
 """No number outside its own interval: a few random studies of benchmarks/inside.py, and its record of many."""
 
+import json
 from collections import Counter
 
 import numpy as np
 import pytest
 from inside import compared, count, drawn_study, is_outside, of_fit, of_study, of_text
+from places import REPOSITORY
 
 
 @pytest.mark.parametrize(
@@ -39,3 +41,10 @@ def test_no_number_lies_outside_its_interval():
     assert counted["95 % of A"] > 40
     assert counted["main effect: ceiling"] > 20
     assert len(verdicts) >= 5
+
+
+def test_the_record_is_of_enough_fits_and_has_none_outside():
+    record = json.loads((REPOSITORY / "benchmarks" / "results" / "inside.json").read_text())
+    assert record["fits"] >= 2000
+    assert record["comparisons"] >= 500
+    assert (record["outside"], record["outside_by_name"]) == (0, {})
