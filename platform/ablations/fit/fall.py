@@ -7,11 +7,12 @@ if
     sd^2 = 2 (sampling / w + wander (sum over i, j <= w of rho^|i - j|) / w^2),        rho = 0.5
 
 and each of the last w lies nearer to their own mean than to the peak, so that neither a curve that has recovered nor
-one failed evaluation counts. If the last three have not fallen, the last two are tested in the same way. `sampling` is
-the binomial variance if samples are counted. `wander` is what second differences show beyond it, with or without those
-that span the largest step, since neither a trend nor one step is noise; it is at least LEAST_WANDER^2, for few readings
-cannot show that a run wanders less. From sixteen readings on, means of neighbours, 8 to 15 of them, are tested in the
-same way, and single readings with a higher limit.
+one failed evaluation counts. If the last three of 7 to 15 readings have not fallen, the last two are tested in the same
+way; of more readings, two are few enough to be those of a failed evaluator. `sampling` is the binomial variance if
+samples are counted. `wander` is what second differences show beyond it, with or without those that span the largest
+step, since neither a trend nor one step is noise; it is at least LEAST_WANDER^2, for few readings cannot show that a
+run wanders less. From sixteen readings on, means of neighbours, 8 to 15 of them, are tested in the same way, and single
+readings with a higher limit.
 
 `collapse` finds the onset of a decline after a rise, and needs eight readings. This test says only that a curve ended
 below where it has been. `benchmarks/fall_detection.py` measures false alarms and what is found.
@@ -36,7 +37,7 @@ LEAST_WANDER = 0.01
 LEAST_FALL_IF_COUNTED, LEAST_FALL_SE = 2.75, 4.0
 """Standard errors beyond which a curve has fallen: with counted samples, and if readings alone tell their noise."""
 LEAST_LATE_FALL_IF_COUNTED = 3.4
-"""With counted samples, if only the last two of LEAST_FOR_THREE or more have fallen: a second look at the same
+"""With counted samples, if only the last two of 7 to 15 readings have fallen: a second look at the same
 readings, which at 2.75 would double the false alarms."""
 
 
@@ -57,8 +58,8 @@ def find_fall(curve: Curve, fit_to: float = np.inf) -> Fall | None:
     score, samples = found
     each = score.size // LEAST_BLOCKS
     at = _peak_of_a_fall(score, samples, is_long=each > 1)
-    if at is None and score.size >= LEAST_FOR_THREE:
-        at = _peak_of_a_fall(score, samples, is_long=each > 1, is_late=True)
+    if at is None and LEAST_FOR_THREE <= score.size < 2 * LEAST_BLOCKS:
+        at = _peak_of_a_fall(score, samples, is_late=True)
     if at is None and each > 1:
         skipped = score.size % each
         of_means = _peak_of_a_fall(

@@ -143,3 +143,8 @@ def test_the_change_of_a_long_run_takes_no_memory_for_pairs_of_readings():
     assert change is not None
     assert change.end == pytest.approx(0.55, abs=1e-4)
     assert most < 100 * long.score.nbytes  # a matrix of all pairs of its last third is 2,200 times as large
+
+
+def test_two_evaluations_of_a_failed_evaluator_at_the_end_of_a_long_run_are_no_fall():
+    assert find_fall(curve([0.9] * 14 + [0.0] * 2, None)) is None
+    assert find_fall(curve([0.9] * 13 + [0.0] * 2, None)) is not None
