@@ -12,7 +12,6 @@ from itertools import chain
 from pathlib import Path
 
 from ablations.errors import Place
-from ablations.fit.curve import requirement
 from ablations.nearest_name import did_you_mean
 from scalerl.readable_folders import refuse_unreadable
 
@@ -173,6 +172,8 @@ def with_point(text: str) -> str:
 
 def number_in(text: str, column: str, place: Place) -> float:
     """The number in a cell of this platform's column; FileError for a text, or a number that the column cannot have."""
+    from ablations.fit.curve import requirement  # with numpy, which commands that name a file do without
+
     try:
         # float() would read 1_0 as 10.
         value = float(text.replace("_", "?"))
