@@ -12,7 +12,7 @@ That is split conformal prediction (arXiv 2107.07511) with sqrt(L) as the scale,
 """
 
 from dataclasses import dataclass, replace
-from functools import cached_property
+from functools import cached_property, lru_cache
 
 import numpy as np
 
@@ -22,6 +22,9 @@ KERNEL_SD = 0.25
 """Standard deviation of the kernel, in ln L."""
 FEWEST_TO_CHOOSE = 4
 """Smallest number of finished runs that can prefer another forecast."""
+MANY = 32
+"""Number of distances from which shifts are interpolated."""
+LEAST_DISTANCE, MOST_DISTANCE, NUM_KNOWN = 1e-3, 10.0, 512
 FURTHEST = 1.25
 """Greatest L up to which a shift grows: finished runs are cut at .3 at the earliest, and say nothing beyond."""
 
@@ -67,17 +70,25 @@ class Calibration:
 
     def shifts(self, variant: str, distance: np.ndarray, *, without: str | None = None) -> np.ndarray:
         """What is added to the centre of a run of this variant at each distance, in units of sqrt(L)."""
-        names = [run for run in self._runs if run != without]
-        if not names:
+        if distance.size > MANY:
+            at, known = self._known_shifts(variant)
+            return np.interp(np.log(np.maximum(distance, LEAST_DISTANCE)), at, known)
+        names = np.array([run != without for run in self._runs], dtype=bool)
+        if not names.any():
             return np.zeros(distance.size)
-        rows = [self._runs[run] for run in names]
-        means = np.stack([self._mean_error(places, distance) for _, places in rows])
-        of_all = means.sum(axis=0) / (len(names) + PRIOR_RUNS)
-        own = means[[of_variant == variant for of_variant, _ in rows]]
-        if not len(own):
-            return of_all
-        share = len(own) * VARIANT_SHARE / (1 - VARIANT_SHARE + len(own) * VARIANT_SHARE)
-        return of_all + share * (own.mean(axis=0) - of_all)
+        means = self._mean_errors(np.log(np.maximum(distance, LEAST_DISTANCE)))[:, names]
+        of_all = means.sum(axis=1) / (names.sum() + PRIOR_RUNS)
+        own = means[:, [of == variant for of, is_kept in zip(self._runs.values(), names, strict=True) if is_kept]]
+        num_own = own.shape[1]
+        share = num_own * VARIANT_SHARE / (1 - VARIANT_SHARE + num_own * VARIANT_SHARE)
+        return of_all + share * (own.mean(axis=1) - of_all) if num_own else of_all
+
+    @lru_cache(maxsize=512)  # noqa: B019 - one entry a variant, and calibrations are few
+    def _known_shifts(self, variant: str) -> tuple[np.ndarray, np.ndarray]:
+        """ln L and the shifts there, for interpolation: a curve asks for hundreds of computes."""
+        at = np.linspace(np.log(LEAST_DISTANCE), np.log(MOST_DISTANCE), NUM_KNOWN)
+        parts = [self.shifts(variant, np.exp(some)) for some in np.split(at, NUM_KNOWN // MANY)]
+        return at, np.concatenate(parts)
 
     def quantiles(self, shares: np.ndarray) -> np.ndarray:
         """Quantiles of what the shifts leave, in units of sqrt(L)."""
@@ -86,7 +97,7 @@ class Calibration:
     @property
     def mean_error(self) -> float:
         """Mean absolute error of forecasts of finished runs that the others have calibrated, in pass rate."""
-        return float(np.mean(np.abs(self._left) * np.sqrt([one.distance for one in self.errors])))
+        return float(np.mean(np.abs(self._left) * np.sqrt([one.distance for one in self._by_run])))
 
     @property
     def prefers_carried(self) -> bool:
@@ -97,30 +108,37 @@ class Calibration:
         return carried < ours
 
     @cached_property
-    def _values(self) -> np.ndarray:
-        return np.array([one.carried if self.is_carried else one.error for one in self.errors])
+    def _by_run(self) -> list[PastError]:
+        return sorted(self.errors, key=lambda one: one.run)
 
     @cached_property
-    def _runs(self) -> dict[str, tuple[str, list[int]]]:
-        """The variant of each run, and the places of its errors."""
-        found: dict[str, tuple[str, list[int]]] = {}
-        for place, one in enumerate(self.errors):
-            found.setdefault(one.run, (one.variant, []))[1].append(place)
-        return found
+    def _values(self) -> np.ndarray:
+        return np.array([one.carried if self.is_carried else one.error for one in self._by_run])
 
-    def _mean_error(self, places: list[int], distance: np.ndarray) -> np.ndarray:
-        at = np.log([self.errors[place].distance for place in places])
-        off = (np.log(np.maximum(distance, 1e-6))[:, None] - at) ** 2 / (2 * KERNEL_SD**2)
-        weights = np.exp(off.min(axis=1, keepdims=True) - off)
-        return weights @ self._values[places] / weights.sum(axis=1)
+    @cached_property
+    def _runs(self) -> dict[str, str]:
+        """The variant of each run."""
+        return {one.run: one.variant for one in self._by_run}
+
+    @cached_property
+    def _starts(self) -> np.ndarray:
+        """Place of each run's first error."""
+        names = [one.run for one in self._by_run]
+        return np.array([names.index(run) for run in self._runs])
+
+    def _mean_errors(self, at: np.ndarray) -> np.ndarray:
+        """The mean error of each run about each ln L, shape (num_distances, num_runs)."""
+        off = (at[:, None] - np.log([one.distance for one in self._by_run])) ** 2 / (2 * KERNEL_SD**2)
+        sizes = np.diff(self._starts, append=len(self._by_run))
+        weights = np.exp(np.repeat(np.minimum.reduceat(off, self._starts, axis=1), sizes, axis=1) - off)
+        weighed = np.add.reduceat(weights * self._values, self._starts, axis=1)
+        return weighed / np.add.reduceat(weights, self._starts, axis=1)
 
     @cached_property
     def _left(self) -> np.ndarray:
-        left = np.empty(len(self.errors))
-        for run, (variant, places) in self._runs.items():
-            distance = np.array([self.errors[place].distance for place in places])
-            left[places] = self._values[places] - self.shifts(variant, distance, without=run)
-        return left
+        """What the shifts that the other runs give leave of each error."""
+        shifts = [self.shifts(one.variant, np.array([one.distance]), without=one.run)[0] for one in self._by_run]
+        return self._values - shifts
 
 
 UNCALIBRATED = Calibration()

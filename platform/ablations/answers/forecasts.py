@@ -3,7 +3,7 @@
 Every function works on joint draws: draw i of a variant is the mean over its seeds of draw i of each. Readings of
 different seeds are never pooled. Within the readings a draw is one of eq. 1; beyond them it is
 
-    R_i(C) = centre(C) + w shift sqrt(L) + w q(u_i) sqrt(L) + (1 - w) z_i spread(C)                  z_i = normal(u_i)
+    R_i(C) = centre(C) + shift sqrt(L) + w q(u_i) sqrt(L) + (1 - w) z_i spread(C)                    z_i = normal(u_i)
 
 from where the run stands (`ablations.answers.standing`) and from what finished runs teach
 (`ablations.answers.calibration`); up to 1.25 times the last reading one passes into the other. Runs of a variant share
@@ -94,8 +94,13 @@ class VariantFits:
     def draws(self, compute: np.ndarray | float) -> np.ndarray:
         """Draws of the pass rate of these very runs at each compute, shape (num_draws, num_compute)."""
         compute = np.atleast_1d(np.asarray(compute, dtype=float))
-        runs = [run_draws(fit, self.fits, compute, self.variant, self.calibration) for fit in self.fits]
-        return np.mean(runs, axis=0).clip(0, self.highest)
+        return _draws_at(self, float(compute[0])) if compute.size == 1 else self._draws(compute)
+
+    def _draws(self, compute: np.ndarray) -> np.ndarray:
+        total = np.zeros((self.fits[0].draws.A.size, compute.size))
+        for fit in self.fits:
+            total += run_draws(fit, self.fits, compute, self.variant, self.calibration)
+        return (total / len(self.fits)).clip(0, self.highest)
 
     @cached_property
     def _own_scatter(self) -> Repeats:
@@ -113,6 +118,11 @@ class VariantFits:
         mean = spread.of_mean(self._own_scatter)
         offsets = np.sqrt(mean.variance) * stdtrit(mean.freedom, shuffled_shares(len(drawn), seed=2))
         return (drawn + offsets[:, None]).clip(0, self.highest)
+
+
+@lru_cache(maxsize=256)  # a prediction, a difference and a leaderboard ask for the same
+def _draws_at(variant: VariantFits, compute: float) -> np.ndarray:
+    return variant._draws(np.array([compute]))
 
 
 def run_draws(
@@ -156,7 +166,7 @@ def _ahead(
     drawn = centre + (1 - w) * spread * z[:, None]
     if w:
         shift = calibration.shifts(variant, distance) * np.sqrt(distance.clip(max=FURTHEST))
-        drawn += shift + w * np.sqrt(distance) * calibration.quantiles(ndtr(z))[:, None]
+        drawn += shift + w * np.sqrt(distance) * _quantiles(calibration, fit, variant)[:, None]
     return drawn
 
 
@@ -167,6 +177,11 @@ def _scores(fit: LawFit, variant: str) -> np.ndarray:
     own = _normal_scores(fit.predict_draws(fit.window[1])[:, 0])
     of_variant = ndtri(shuffled_shares(own.size, seed=crc32(variant.encode())))
     return _normal_scores(np.sqrt(VARIANT_SHARE) * of_variant + np.sqrt(1 - VARIANT_SHARE) * own)
+
+
+@lru_cache(maxsize=1024)
+def _quantiles(calibration: Calibration, fit: LawFit, variant: str) -> np.ndarray:
+    return calibration.quantiles(ndtr(_scores(fit, variant)))
 
 
 def _normal_scores(values: np.ndarray) -> np.ndarray:

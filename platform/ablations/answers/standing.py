@@ -24,8 +24,8 @@ from ablations.fit.law_fit import LawFit
 
 RISE, DRAWDOWN, RISE_SD, WANDER = 0.7, 2.0, 0.45, 1.4
 LEAST_NOISE = 1e-3
-EVERY = 4
-"""One draw in so many serves for a median and an sd."""
+ENOUGH_DRAWS = 500
+"""Number of draws that serve for a median and an sd."""
 NORMAL_WIDTH = 3.919928
 """Width of the 95 % interval of a standard normal distribution."""
 NUM_CARRIED = 3
@@ -64,7 +64,16 @@ def standing_of(fit: LawFit) -> Standing:
 
 def median_law(fit: LawFit, compute: np.ndarray) -> np.ndarray:
     """f at each compute."""
-    return np.median(fit.predict_draws(compute)[::EVERY], axis=0)
+    return _median_law(fit, compute.tobytes())
+
+
+@lru_cache(maxsize=64)  # the runs of a variant ask each other for the same
+def _median_law(fit: LawFit, compute: bytes) -> np.ndarray:
+    return np.median(_some_draws(fit, np.frombuffer(compute)), axis=0)
+
+
+def _some_draws(fit: LawFit, compute: np.ndarray) -> np.ndarray:
+    return fit.predict_draws(compute, every=max(fit.draws.A.size // ENOUGH_DRAWS, 1))
 
 
 def centre_and_spread(
@@ -76,11 +85,11 @@ def centre_and_spread(
     of so many readings, whose noise counts too.
     """
     run, runs = standing_of(fit), [standing_of(one) for one in variant]
-    last = fit.window[1]
-    drawn = fit.predict_draws(np.append(last, compute))[::EVERY]
-    rises = drawn[:, 1:] - drawn[:, :1]
-    own, low, high = np.quantile(rises, (0.5, *TAILS), axis=0)
-    rise = (own + np.mean([own if one is fit else _rise(one, last, compute) for one in variant], axis=0)) / 2
+    last = np.array([fit.window[1]])
+    rises = [median_law(one, compute) - median_law(one, last) for one in variant]
+    rise = (median_law(fit, compute) - median_law(fit, last) + np.mean(rises, axis=0)) / 2
+    drawn = _some_draws(fit, np.append(last, compute))
+    low, high = np.quantile(drawn[:, 1:] - drawn[:, :1], TAILS, axis=0)
     noise = float(np.mean([one.noise for one in runs]))
     drawdown = max(float(np.mean([one.drawdown - one.noise / np.sqrt(one.k) for one in runs])), 0.0)
     distance = distance_from(fit, compute)
@@ -94,8 +103,3 @@ def distance_from(fit: LawFit, compute: np.ndarray) -> np.ndarray:
     """L = ln(C / C_n), 0 up to the last fitted reading."""
     with np.errstate(divide="ignore"):
         return np.log(compute / fit.window[1]).clip(0)
-
-
-def _rise(fit: LawFit, last: float, compute: np.ndarray) -> np.ndarray:
-    law = median_law(fit, np.append(last, compute))
-    return law[1:] - law[0]

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
@@ -189,6 +190,7 @@ def budgets_of(results: Results, budgets_gpu_hours: Sequence[float]) -> tuple[fl
     return tuple(budgets_gpu_hours) or tuple(times * results.plan.budget_gpu_hours for times in DEFAULT_BUDGETS)
 
 
+@lru_cache(maxsize=4)
 def prospects_of(results: Results) -> dict[str, VariantFits]:
     """What is forecast of each variant: its runs with a fit that have not collapsed."""
     calibration = calibration_of(results)

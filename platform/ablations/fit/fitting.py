@@ -23,6 +23,7 @@ from ablations.fit.engine.lack_of_fit import lack_of_fit
 from ablations.fit.engine.noise import AR1, LEAST_SD, Noise, lag_1_autocorrelation, noise_grid, one_blas_thread
 from ablations.fit.engine.posterior import Draws, sample
 from ablations.fit.engine.projection import Prior, Solution, solve
+from ablations.fit.engine.zoom import COARSE
 from ablations.fit.huber import huberised
 from ablations.fit.law_fit import CurveSet, LawFit
 from ablations.fit.options import MIN_READINGS, Auto, FitLoss, FitSettings, R0Mode
@@ -39,6 +40,7 @@ NUM_WITHOUT_SHAPE = 2
 show that it rose, not how."""
 LEAST_RISE = 0.05
 """Maximum apparent rise of a flat curve, in pass rate; a curve with a larger apparent rise is too noisy to tell."""
+NUM_LAW_DRAWS = 500
 NUM_CUTOFFS = 6
 NUM_LOWER = 33
 """Number of ceilings tried for a lower bound."""
@@ -144,8 +146,8 @@ def fit_with(curve: Curve, settings: FitSettings, *, through_collapse: bool = Fa
 
 @one_blas_thread
 def fit_law(curve: Curve, settings: FitSettings) -> LawFit:
-    """Eq. 1's draws for the readings of a window, those of `fit_with`. Raises AblationsError where that does, and for a
-    collapsed curve, whose readings before the collapse foretell nothing.
+    """Eq. 1's draws for the readings of a window, fewer and from a coarser grid than those of `fit_with`. Raises
+    AblationsError where that does, and for a collapsed curve, whose readings before the collapse foretell nothing.
     """
     settings = replace(settings, task=None)
     if settings.fit_from == "auto":
@@ -155,7 +157,18 @@ def fit_law(curve: Curve, settings: FitSettings) -> LawFit:
     if window.collapsed:
         raise AblationsError(f"curve {curve.name!r}: it collapsed after compute {window.compute[-1]:g}")
     unit = settings.highest
-    draws = _estimate(readings.over(unit)).draws
+    scaled = readings.over(unit)
+    noises, variance = noises_to_weigh(_free(scaled).residuals, scaled)
+    draws = sample(
+        SIGMOID,
+        scaled.x,
+        scaled.score,
+        noise=noises,
+        anchors=scaled.anchors,
+        variance=variance,
+        num_draws=NUM_LAW_DRAWS,
+        fineness=COARSE,
+    )
     drawn = _curve_set(draws, unit=unit, C_max=float(window.compute[-1]))
     return LawFit(curve=curve, settings=settings, readings=readings, draws=drawn)
 
@@ -207,8 +220,7 @@ class Estimate:
 
 def _estimate(readings: Readings) -> Estimate:
     x, y = readings.x, readings.score
-    free = solve(SIGMOID, x, y, variance=1.0, prior=Prior())
-    noises, rough_variance = noises_to_weigh(free.residuals, readings)
+    noises, rough_variance = noises_to_weigh(_free(readings).residuals, readings)
     draws = sample(SIGMOID, x, y, noise=noises, anchors=readings.anchors, variance=rough_variance)
     noise = AR1(
         y.size,
@@ -230,6 +242,11 @@ def _estimate(readings: Readings) -> Estimate:
         noises=noises,
         rough_variance=rough_variance,
     )
+
+
+def _free(readings: Readings) -> Solution:
+    """The best curve by least squares, without an anchor."""
+    return solve(SIGMOID, readings.x, readings.score, variance=1.0, prior=Prior())
 
 
 def _readings(window: Window, r0: R0Mode, loss: FitLoss) -> Readings:

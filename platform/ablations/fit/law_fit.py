@@ -38,9 +38,9 @@ class LawFit:
         """Compute of the first and of the last reading fitted."""
         return float(self.readings.compute[0]), float(self.readings.compute[-1])
 
-    def predict_draws(self, compute: ArrayLike) -> np.ndarray:
-        """Pass rate of every draw at each compute, shape (num_draws, num_compute)."""
-        draws = (values[:, None] for values in (self.draws.A, self.draws.B, self.draws.C_mid, self.draws.R_0))
+    def predict_draws(self, compute: ArrayLike, *, every: int = 1) -> np.ndarray:
+        """Pass rate of every draw, or of one in `every`, at each compute, shape (num_draws, num_compute)."""
+        draws = (values[::every, None] for values in vars(self.draws).values())
         return eq1(np.atleast_1d(compute), *draws)
 
 

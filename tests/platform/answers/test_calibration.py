@@ -46,6 +46,10 @@ def test_errors_count_where_they_were_made():
     assert far == pytest.approx(-0.2 / 6, abs=1e-6)
     assert beyond == pytest.approx(-0.2 / 6, abs=1e-6)
     assert between == pytest.approx(-0.1 / 6)
+    # Hundreds are interpolated.
+    many = np.geomspace(0.1, 3, 300)
+    exact = np.concatenate([found.shifts("new", some) for some in np.split(many, 20)])
+    assert found.shifts("new", many) == pytest.approx(exact, abs=1e-4)
 
 
 def test_quantiles_are_those_of_what_the_other_runs_do_not_explain():

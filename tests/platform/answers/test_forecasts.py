@@ -197,7 +197,7 @@ def test_finished_runs_that_ended_lower_shift_a_forecast_and_set_its_interval():
     alone, beside = (predict(of(fit, calibration=one), 2 * 7881.0, ASSUMED) for one in (Calibration(), calibration))
     # w = 8 / 12; all = 8 * -0.05 / 12; sqrt(ln 2) = 0.8326. What is left of each error lies about -0.05 + 0.35 / 11.
     shift, left = -0.4 / 12, -0.05 + 0.35 / 11
-    assert beside.estimate - alone.estimate == pytest.approx(8 / 12 * 0.8326 * (shift + left), abs=1e-3)
+    assert beside.estimate - alone.estimate == pytest.approx(0.8326 * (shift + 8 / 12 * left), abs=1e-3)
     # A third of the model's own spread, and two thirds of about 0.02.
     assert beside.hi - beside.lo == pytest.approx((alone.hi - alone.lo) / 3 + 8 / 12 * 0.8326 * 0.0218, rel=0.1)
 
