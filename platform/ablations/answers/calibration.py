@@ -22,7 +22,7 @@ KERNEL_SD = 0.25
 """Standard deviation of the kernel, in ln L."""
 FEWEST_TO_CHOOSE = 4
 """Smallest number of finished runs that can prefer another forecast."""
-MANY = 32
+INTERPOLATED_FROM = 32
 """Number of distances from which shifts are interpolated."""
 LEAST_DISTANCE, MOST_DISTANCE, NUM_KNOWN = 1e-3, 10.0, 512
 FURTHEST = 1.25
@@ -70,7 +70,7 @@ class Calibration:
 
     def shifts(self, variant: str, distance: np.ndarray, *, without: str | None = None) -> np.ndarray:
         """What is added to the centre of a run of this variant at each distance, in units of sqrt(L)."""
-        if distance.size > MANY:
+        if distance.size > INTERPOLATED_FROM:
             at, known = self._known_shifts(variant)
             return np.interp(np.log(np.maximum(distance, LEAST_DISTANCE)), at, known)
         names = np.array([run != without for run in self._runs], dtype=bool)
@@ -87,7 +87,7 @@ class Calibration:
     def _known_shifts(self, variant: str) -> tuple[np.ndarray, np.ndarray]:
         """ln L and the shifts there, for interpolation: a curve asks for hundreds of computes."""
         at = np.linspace(np.log(LEAST_DISTANCE), np.log(MOST_DISTANCE), NUM_KNOWN)
-        parts = [self.shifts(variant, np.exp(some)) for some in np.split(at, NUM_KNOWN // MANY)]
+        parts = [self.shifts(variant, np.exp(some)) for some in np.split(at, NUM_KNOWN // INTERPOLATED_FROM)]
         return at, np.concatenate(parts)
 
     def quantiles(self, shares: np.ndarray) -> np.ndarray:
