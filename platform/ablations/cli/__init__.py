@@ -1,12 +1,12 @@
 """The commands of `platform`. Each imports what is slow when it runs, so `--help` and `sweep --dry-run` start fast.
 
-options.py   options and arguments of several commands; budget.py: what --budget says
-named_sweeps.py  the sweeps and variants that a name means
+options.py   options and arguments of several commands; budget.py: how --budget is read
+named_sweeps.py  the sweeps and variants that a name refers to
 output.py    what the commands print; exit_codes.py: their exit codes
 run.py       sweep, train
 dry_run.py   the runs and costs of a sweep, before training
 training.py  where and how the runs of a sweep train: here, on Slurm, on Ray
-new.py       new: a sweep file to begin with
+new.py       new: a sweep file to start from
 check.py     check, and its quick part, which begins every sweep
 plan.py      plan: the memory of each device of a cluster
 jobs.py      cancel, retry
@@ -18,11 +18,11 @@ design.py    design, and its part of a dry run
 reproduce.py reproduce
 studies.py   reproduce --list
 contents.py  list, show, diff, delete: the contents of the home folder, and the recipes and scales
-move.py      export, import: sweeps to another home folder, and their curves to anybody
+move.py      export, import: sweeps to another home folder, and their curves to anyone
 serve.py     dashboard, mlflow, sync; mcp: a server for agents
-doctor.py    doctor; diagnose.py: what it says of a run
+doctor.py    doctor; diagnose.py: its findings about a run
 audit.py     audit: kept answers judged a second time
-mcp_tools.py the tools of mcp: the commands with --json, and sweeps that go on without it
+mcp_tools.py the tools of mcp: the commands with --json, and sweeps that outlive it
 findings.py  what check and doctor find, on a terminal and for scripts
 reference.py every command as Markdown, for the site
 """
@@ -64,7 +64,7 @@ from scalerl.errors import ScaleRLError
 
 
 class PlatformCommand(TyperCommand):
-    """A command whose help does not call switches `<bool>`, which leaves the width to their descriptions."""
+    """A command whose help does not mark switches as `<bool>`, which leaves more width for their descriptions."""
 
     def get_params(self, ctx: Any) -> Any:
         """The parameters; a switch has no type to show."""
@@ -132,7 +132,7 @@ def whole_command(
 
 
 INTERRUPTED = 130
-"""What Typer makes of Ctrl-C in some commands."""
+"""The exit code that Typer gives some commands on Ctrl-C."""
 UsageProblem: Any = typer.BadParameter.__base__
 """Typer's error for an unknown option or a missing argument, which it does not export."""
 

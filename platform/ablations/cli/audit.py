@@ -13,7 +13,7 @@ from ablations.report.writers.terminal import print_document
 def audit(sweep: SweepArgument = None, home: HomeOption = None, as_json: JsonOption = False) -> None:
     """Judge the kept answers of a sweep a second time, and list those on which the verifier and this reading disagree.
 
-    The second reading shares no code with the verifiers and judges numbers, letters and plain words alone. A
+    The second reading shares no code with the verifiers and judges only numbers, letters and plain words. A
     disagreement is evidence for a person, not a verdict: look at the rollouts on the page of the run.
     """
     started = find_sweep(home, sweep)

@@ -65,7 +65,7 @@ def show(
     sweep: Annotated[
         str | None,
         typer.Argument(
-            help="Sweep name or file, run id, recipe or scale. Default: the sweep last started.",
+            help="Sweep name or file, run id, recipe or scale. Default: the last sweep started.",
             autocompletion=started_sweeps,
         ),
     ] = None,

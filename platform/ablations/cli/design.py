@@ -37,7 +37,9 @@ def design(
     ],
     detect: Annotated[
         float | None,
-        typer.Option(help="Find the cheapest design for this difference: in pass rate, or for compute a ratio (1.2)."),
+        typer.Option(
+            help="Find the cheapest design to detect this difference in pass rate, or for compute this ratio (1.2)."
+        ),
     ] = None,
     question: Annotated[QuestionName, typer.Option(help="Quantity to which --detect refers.")] = "level",
     noise: Annotated[

@@ -66,13 +66,14 @@ def unlike_finding(one: Unlike, history: History) -> Diagnosis:
         since_step=since,
         how_sure="likely",
         cost_share=None if since is None else history.share_since(since),
-        change="no setting, since its siblings have the same; compare its rollouts with theirs from there on, and "
-        "train more seeds to see how often it happens",
+        change="no setting, since the other seeds have the same settings; compare its rollouts with theirs from there "
+        "on, and train more seeds to see how often it happens",
     )
 
 
 def histories(home: Home, target: str, seed: int | None) -> Iterable[History]:
-    """The histories of the sweep or run that the user named; a run by its id, its first digits or its variant."""
+    """The histories of the sweep or run that the user named; a run may be named by its id, the first digits of it, or
+    its variant."""
     if target not in home.sweep_names() and Path(target).suffix and Path(target).exists():
         raise AblationsError(
             f"{target} is a file; import it, for example with `platform import {target} --log trl --gpus 8`, and name "

@@ -26,7 +26,7 @@ from scalerl.recipe import ResolvedRecipe
 
 
 def show_plan(study: Study, sweep: StartedSweep, as_json: bool) -> None:
-    """Print the runs of a sweep with their present states."""
+    """Print the runs of a sweep with their current states."""
     search = None
     if study.space is not None:
         resumed = resume(study, sweep)
@@ -83,7 +83,7 @@ def show_plan(study: Study, sweep: StartedSweep, as_json: bool) -> None:
 
 
 def made_text(study: Study) -> str:
-    """`bench-size4: model.heads = 4, model.hidden = 128, ...; 340,608 parameters`, for a scale made from another."""
+    """`bench-size4: model.heads = 4, model.hidden = 128, ...; 340,608 parameters`, for a scale derived from another."""
     from scalerl.memory.shape import shape_of
 
     recipe = study.reference.recipe
@@ -92,7 +92,8 @@ def made_text(study: Study) -> str:
 
 
 def spent_here_text(sweep: StartedSweep, compute_gpu_hours: float) -> str:
-    """`, about 12 min one after the other`, at the speed of runs of the scale here; empty if none has trained."""
+    """`, about 12 min one after the other`, at the speed of earlier runs of the scale here; empty if none has
+    trained."""
     plans = [sweep.plan, *plans_of(sweep.home, sweep.plan.scale)]
     runs = dict.fromkeys(run.id for plan in plans for run in plan.runs)
     seconds = seconds_for(compute_gpu_hours, [read_state(sweep.home.run(run), 0.0) for run in runs])
@@ -141,7 +142,7 @@ def show_cost(study: Study, sweep: StartedSweep, jobs: int | None) -> None:
 
 
 def checked_submission(study: Study, jobs: int | None) -> SubmissionPlan:
-    """A submission of no job yet; raises AblationsError for jobs that the cluster would not run."""
+    """A submission without jobs yet; raises AblationsError if the cluster would not run the jobs."""
     threads = threads_of_node(study.reference.recipe, study.resources)
     partition = check_on_cluster(study.asked, threads=threads)
     refuse_idle_devices(study.asked, study.reference.recipe)

@@ -1,4 +1,4 @@
-"""The exit codes of the commands: 0 done, or submitted to Slurm, and the three others."""
+"""The exit codes of the commands: 0 for done or submitted to Slurm, and the three below."""
 
 from ablations.home.started_sweep import StartedSweep
 from ablations.home.state import State
@@ -7,7 +7,7 @@ from ablations.status.progress import run_rows
 from ablations.status.rows import RunRow
 
 FAILED, WRONG_INPUT, NOT_FINISHED = 1, 2, 3
-"""A run failed, or a check found an error; input, files or machine do not fit; runs are left, or Ctrl-C was pressed."""
+"""1: a run failed, or a check found an error. 2: input, files or machine do not fit. 3: runs are left, or Ctrl-C."""
 
 
 def unfinished_code(

@@ -1,4 +1,4 @@
-"""Shows the findings of `platform check` and `platform doctor` while they are made, part by part."""
+"""Shows the findings of `platform check` and `platform doctor` as they are found, part by part."""
 
 from collections.abc import Iterable, Sequence
 from dataclasses import asdict

@@ -46,7 +46,7 @@ def status(
         refuse_idle("--watch, which shows a live table", {"--json": as_json, "--all": all_runs, "--units": units})
     if (watch or as_json) and len(sweeps) > 1:
         names = ", ".join(one.name for one in sweeps)
-        raise AblationsError(f"{sweep} is a sweep at each of its scales; name one: {names}")
+        raise AblationsError(f"{sweep} has one sweep per scale; name one: {names}")
     if watch:
         with suppress(KeyboardInterrupt):
             sweeps = [watch_sweep(sweeps[0], console())]
@@ -89,7 +89,7 @@ def watch_sweep(sweep: StartedSweep, out: Console) -> StartedSweep:
 
 def logs(
     run: Annotated[str, typer.Argument(help="Run id, its first digits, or the name of a variant.")],
-    sweep: Annotated[str | None, typer.Option(help="Sweep of the variant. Default: the sweep last started.")] = None,
+    sweep: Annotated[str | None, typer.Option(help="Sweep of the variant. Default: the last sweep started.")] = None,
     seed: Annotated[int | None, typer.Option(help="Seed of the variant. Default: its first.")] = None,
     attempt: Annotated[int | None, typer.Option(min=1, help="Attempt to show. Default: the last.")] = None,
     follow: Annotated[bool, typer.Option("--follow", "-f", help="Keep printing until the run ends.")] = False,
@@ -181,7 +181,7 @@ def show_attempts(home: Home, run_id: str) -> None:
 
 
 def state_text(state: RunState) -> str:
-    """The state of a run with what it says: `failed: loss is not finite at step 12`."""
+    """The state of a run with its message: `failed: loss is not finite at step 12`."""
     return f"{state.state}: {state.said}" if state.said else str(state.state)
 
 

@@ -82,9 +82,9 @@ def last_started(home: Path | None, name: str) -> str:
 
 
 def ladder_beside(*results: "Results") -> "ScaleLadder | None":
-    """The study of a sweep at all its scales; None if it was started at one alone, or says nothing over scales.
+    """The study of a sweep at all its scales; None if it was started at only one, or its scales cannot be compared.
 
-    Sweeps of the study that are given are not read again.
+    Sweeps of the study that are passed in are not read again.
     """
     from ablations.findings.scale_ladder import ladders_of, scale_ladder
 

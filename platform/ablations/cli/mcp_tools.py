@@ -36,7 +36,7 @@ Each tool returns the JSON of the command `platform` of its name, schema {SCHEMA
 CHARGED = (*Recipe.model_fields, "batch", "generation", "optimiser", "model", "adapter")
 """Blocks of settings whose work the modelled cluster charges as compute."""
 
-SweepName = Annotated[str | None, Field(description="Sweep name or file. Default: the sweep last started.")]
+SweepName = Annotated[str | None, Field(description="Sweep name or file. Default: the last sweep started.")]
 SweepFile = Annotated[str, Field(description="Sweep file, for example sweeps/loo.yaml.")]
 ScaleName = Annotated[str | None, Field(description="Scale to use instead of the file's.")]
 SettingTexts = Annotated[Sequence[str], Field(description="path=value for every variant.")]
@@ -72,7 +72,7 @@ class Tools:
     def show(
         self,
         name: Annotated[
-            str | None, Field(description="Sweep name or file, or a run id. Default: the sweep last started.")
+            str | None, Field(description="Sweep name or file, or a run id. Default: the last sweep started.")
         ] = None,
         variant: Annotated[str | None, Field(description="Variant whose whole recipe to show.")] = None,
     ) -> CallToolResult:
@@ -111,7 +111,7 @@ class Tools:
         self,
         sweeps: Annotated[
             Sequence[str],
-            Field(description="Sweep names or files, or one CSV file of curves. Default: the sweep last started."),
+            Field(description="Sweep names or files, or one CSV file of curves. Default: the last sweep started."),
         ] = (),
         reference: Annotated[
             str | None, Field(description="Variant with which to compare. Default: the sweep's reference.")
@@ -214,7 +214,8 @@ class Tools:
 
 
 def readable_folders(home: Home) -> list[str]:
-    """The folders that tools read: the server's, the home folder, what is shipped, and those of ABLATIONS_READ_FROM."""
+    """The folders that tools read: the server's own, the home folder, the shipped files, and the folders in
+    ABLATIONS_READ_FROM."""
     given = [one for one in os.environ.get(READ_FROM, "").split(os.pathsep) if one]
     return list(dict.fromkeys([str(Path.cwd()), str(home.path), *map(str, SHIPPED), *given]))
 
@@ -226,8 +227,8 @@ def start_in_background(
 
     After `most_hours` it is asked to stop, as by Ctrl-C: its runs save their checkpoints and end.
 
-    `arguments` are those of the command, and `sweep` is the name that it gives the sweep. Returns the sweep, its
-    process and its log as plain data; the log ends with the comparison or the error as a JSON document. Raises
+    `arguments` are the arguments of the command, and `sweep` is the name that it gives the sweep. Returns the sweep,
+    its process and its log as plain data; the log ends with the comparison or the error as a JSON document. Raises
     AblationsError if the home folder is not writable.
     """
     home.require_writable()

@@ -115,7 +115,7 @@ def import_(
     compute: ComputeOption = None,
     step: StepOption = None,
     samples: Annotated[
-        str | None, typer.Option(help="All generations behind a score in logs or MLflow: an expression or a number.")
+        str | None, typer.Option(help="Generations behind each score in logs or MLflow: an expression or a number.")
     ] = None,
     mlflow: MlflowOption = None,
     pattern: Annotated[
@@ -136,7 +136,7 @@ def import_(
         str | None,
         typer.Option(
             help="Configuration key (in MLflow a param or tag, in a table with several runs a column) that holds the "
-            "seed. Default: runs are numbered in their order."
+            "seed. Default: runs are numbered in order."
         ),
     ] = None,
     reference: Annotated[
@@ -151,9 +151,9 @@ def import_(
     ceiling: Annotated[float | None, typer.Option(help="Highest pass rate that the task allows, if known.")] = None,
     home: HomeOption = None,
 ) -> None:
-    """Make runs of other trainers, or an exported sweep, a sweep of this home folder.
+    """Import runs of other trainers, or an exported sweep, as a sweep of this home folder.
 
-    The same command again reads what has changed and adds what is new. Runs that were trained here stay as they are.
+    Run again, the command reads what has changed and adds what is new. Runs that were trained here stay as they are.
     """
     columns = given(gpus=gpus, score=score, compute=compute, step=step, samples=samples)
     naming = given(pattern=pattern, variant=variant, seed=seed)
@@ -172,7 +172,7 @@ def import_(
 
 
 def import_archive(home: Home, archive: Path, name: str | None) -> str:
-    """Unpack an exported sweep and say what came; returns the name of the sweep."""
+    """Unpack an exported sweep and say what was added; returns the name of the sweep."""
     if not archive.is_file():
         raise AblationsError(f"{archive}: no such file; to write one, run `platform export SWEEP`")
     with progress_bar("reading bytes") as done:
@@ -187,7 +187,7 @@ def import_archive(home: Home, archive: Path, name: str | None) -> str:
 def import_foreign(
     home: Home, foreign: "Foreign", name: str | None, reference: str | None, fits: Mapping[str, Any]
 ) -> list[str]:
-    """Import runs of other trainers and say what came; returns the name of each sweep."""
+    """Import runs of other trainers and say what was added; returns the name of each sweep."""
     from ablations.imports.import_runs import import_runs
 
     command = command_without_secrets(["platform", *sys.argv[1:]])

@@ -1,4 +1,4 @@
-"""The sweeps and variants that the names on a command line mean."""
+"""The sweeps and variants that the names on a command line refer to."""
 
 from pathlib import Path
 
@@ -15,7 +15,7 @@ from ablations.terminal.short_names import meant
 
 
 def known_variant(name: str, plan: Plan, what: str = "variant") -> PlannedVariant:
-    """The variant of this name, which may be short for a grid; AblationsError names the variants."""
+    """The variant of this name, which may be shortened in a grid; AblationsError names the variants."""
     variants = {variant.name: variant for variant in plan.variants}
     if (found := meant(name, variants)) not in variants:
         raise AblationsError(
@@ -35,7 +35,8 @@ def find_sweep(home_option: Path | None, name: str | None) -> StartedSweep:
 
 
 def find_sweeps(home_option: Path | None, name: str | None) -> list[StartedSweep]:
-    """The sweep as in `find_sweep`; of a file, table or study with several scales, the sweep at each started one."""
+    """The sweep as in `find_sweep`; for a file, table or study with several scales, one sweep for each started
+    scale."""
     home = find_home(home_option)
     if name is not None and is_curve_file(name):
         from ablations.imports.orders import Foreign
@@ -53,7 +54,7 @@ def find_sweep_name(home: Home, name: str | None) -> str:
     if name is not None and home.sweep_names() and _is_sweep_file(name):
         if names := names_of_file(name):
             raise AblationsError(
-                f"{name} is a sweep at each of its scales; name one: {', '.join(names)}; to compare the scales, run "
+                f"{name} has one sweep per scale; name one: {', '.join(names)}; to compare the scales, run "
                 f"`platform ladder {name}`"
             )
         name = load_sweep(Path(name)).name
@@ -75,7 +76,7 @@ def names_of_file(name: str) -> list[str]:
 
 
 def scales_of(file: Path, scale: str | None) -> tuple[str | None, ...]:
-    """The scales of a sweep file to go through: that of `--scale`, else each of `scales`, else its own (None).
+    """The scales at which to run a sweep file: the one in `--scale`, else each of `scales`, else its own (None).
 
     Raises FileError for a mistake in any of them, so that none trains before it is found.
     """

@@ -1,4 +1,4 @@
-"""The command that writes a sweep file to begin with: new."""
+"""The command that writes a sweep file to start from: new."""
 
 import shlex
 from pathlib import Path
@@ -17,7 +17,7 @@ from scalerl.durable import naming
 STUDY = """\
 # A study: one reference, and variants that each differ from it in what is written here.
 # All keys: python -m ablations.study.reference. All settings: python -m scalerl.recipe.reference.
-# Nothing is trained yet by: platform sweep {file} --dry-run
+# To see the runs without training them: platform sweep {file} --dry-run
 name: {name}
 doc: Do DAPO's loss or a token average change what ScaleRL reaches?   # the question above every result
 reference: {recipe}                # `platform list --recipes`
@@ -42,7 +42,7 @@ def new(
     ] = "scalerl",
     scale: Annotated[str, typer.Option(help="Scale of the runs.", autocompletion=files_begun("scale"))] = "smoke",
 ) -> None:
-    """Write a commented sweep file to begin with."""
+    """Write a commented sweep file to start from."""
     if file.suffix not in (".yaml", ".yml"):
         raise AblationsError(f"{file}: a sweep file ends in .yaml; write {file.with_suffix('.yaml')}")
     try:

@@ -78,7 +78,7 @@ YesOption = Annotated[bool, typer.Option("--yes", help="Slurm: submit without as
 
 
 def started_sweeps(begun: str) -> list[str]:
-    """Shell completion: sweeps whose names start with `begun`, in the home folder chosen without `--home`."""
+    """Shell completion: sweeps whose names start with `begun`, in the default home folder."""
     return [name for name in find_home(None).sweep_names() if name.startswith(begun)]
 
 
@@ -104,7 +104,7 @@ def further_sweeps(context: typer.Context, begun: str) -> list[str]:
 
 
 def variants_of_sweep(context: typer.Context, begun: str) -> list[str]:
-    """Shell completion: variants of the sweep that the command line names, or of the sweep last started."""
+    """Shell completion: variants of the sweep that the command line names, or of the last sweep started."""
     named = context.params.get("sweep")
     plan = find_sweep(None, named if isinstance(named, str) else None).plan
     return [one.name for one in plan.variants if one.name.startswith(begun)]
@@ -112,7 +112,7 @@ def variants_of_sweep(context: typer.Context, begun: str) -> list[str]:
 
 SweepArgument = Annotated[
     str | None,
-    typer.Argument(help="Sweep name or file. Default: the sweep last started.", autocompletion=started_sweeps),
+    typer.Argument(help="Sweep name or file. Default: the last sweep started.", autocompletion=started_sweeps),
 ]
 
 

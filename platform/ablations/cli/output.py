@@ -38,7 +38,7 @@ def tell(text: str, *, end: str = "\n") -> None:
 
 
 def print_rows(rows: Sequence[Mapping[str, Cell | str]], **given: Any) -> None:
-    """Print a table of one row or more, as by `table_of_rows`."""
+    """Print a table of at least one row, built by `table_of_rows`."""
     print_document([table_of_rows(rows, name="", **given)], console())
 
 
@@ -79,6 +79,6 @@ def pages_command(home: Home) -> str:
 
 
 def say_pages(home: Home, out: Console) -> None:
-    """Print the dashboard command below a result, only at a terminal."""
+    """Print the dashboard command below a result, but only on a terminal."""
     if out.is_terminal:
         out.print(f"\ndashboard  {pages_command(home)}", soft_wrap=True, highlight=False, markup=False)

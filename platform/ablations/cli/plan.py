@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from scalerl.memory.per_device import DevicePlan
 
 PROMPT_TOKENS = 512
-"""Length of the longest prompt, since the data are not read."""
+"""Assumed length of the longest prompt, since the data are not read."""
 MEAN_SHARE = 0.5
 """Mean length of a response as a fraction of the maximum."""
 
@@ -76,7 +76,7 @@ def plan(
 
 
 def prompt_tokens(recipe: ResolvedRecipe) -> float:
-    """Mean length of a prompt: that of a generated task, else half of the longest that is assumed."""
+    """Mean length of a prompt: known for a generated task, else half of the assumed longest one."""
     from scalerl.tasks import make_task
     from scalerl.tokens import make_tokenizer
 

@@ -47,8 +47,8 @@ def fit(
         str,
         typer.Argument(
             help="A sweep, or a CSV file with columns curve, compute and score, or with a column for each run beside "
-            "step or compute. Optional columns: seed, and samples (all generations behind a score) or prompts and "
-            "samples_per_prompt."
+            "step or compute. Optional columns: seed, and samples (number of generations behind a score) or prompts "
+            "and samples_per_prompt."
         ),
     ],
     fit_from: Annotated[
@@ -128,7 +128,7 @@ def compare(
             metavar="SWEEP",
             help="Sweep names or files; or runs that `platform import` reads: logs with --log, or with --score and "
             "--compute, one CSV file of curves, folders of ablations.start, an experiment with --mlflow. Several are "
-            "compared with the reference of the first. Default: the sweep started last.",
+            "compared with the reference of the first. Default: the last sweep started.",
             autocompletion=further_sweeps,
         ),
     ] = None,
@@ -150,7 +150,7 @@ def compare(
     home: HomeOption = None,
     as_json: JsonOption = False,
 ) -> None:
-    """Compare variants with a reference: of sweeps, or of runs that you have already, without importing them."""
+    """Compare variants with a reference, in sweeps or, without an import, in runs that you already have."""
     from ablations.report.documents.comparison import brief_comparison
     from ablations.report.writers.terminal import print_document
 
@@ -206,9 +206,10 @@ def paper(
 def foreign_runs(
     names: Sequence[str], columns: Mapping[str, Any], naming: Mapping[str, str], *, mlflow: str | None
 ) -> "Foreign":
-    """The runs of other trainers that a command line names; `columns` are of `LogMeaning`, `naming` of `Naming`.
+    """The runs of other trainers that a command line names; `columns` are fields of `LogMeaning`, `naming` those of
+    `Naming`.
 
-    Its kind is empty if the names are sweeps, or nothing.
+    Its kind is empty if the names are sweeps or missing.
     """
     from ablations.imports.orders import Foreign
     from ablations.logs.meaning import LogMeaning
@@ -267,7 +268,7 @@ def report(
     alone: AloneOption = False,
     home: HomeOption = None,
 ) -> None:
-    """Write a report of one sweep or several: an HTML file that opens anywhere, or files for papers and programs.
+    """Write a report on one or several sweeps: an HTML file that opens anywhere, or files for papers and programs.
 
     If a study was started at several scales, each report includes the differences over all of them. A file with
     `scales` is reported at the last started scale.

@@ -28,7 +28,7 @@ one home folder: `--home`, else `ABLATIONS_HOME`, else `./ablation-runs`.
 | 3 | not finished, or interrupted; the same command continues |"""
 WORDS: dict[Any, str] = {bool: "", str: "text", Path: "path", int: "whole number", float: "number"}
 COMMANDS_BY_NAME: dict[str, Any] = vars(get_command(app))["commands"]
-"""Each command as Typer has made it, with its parameters."""
+"""Each command as built by Typer, with its parameters."""
 
 
 def commands_page() -> str:

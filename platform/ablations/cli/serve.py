@@ -105,7 +105,7 @@ def mlflow(port: PortOption = 5000, home: HomeOption = None) -> None:
     store, server = default_tracking_uri(folder), f"http://127.0.0.1:{port}"
     newest = newest_experiment(folder)
     url = runs_page_url(server, newest) if newest else server
-    print(f"MLflow of {folder.path}, in some seconds: {url}", flush=True)
+    print(f"MLflow of {folder.path}, in a few seconds: {url}", flush=True)
     for name, value in QUIET_MLFLOW.items():
         os.environ.setdefault(name, value)
     options = (
@@ -135,14 +135,14 @@ def mcp(
     ] = None,
     most_hours: Annotated[
         float | None,
-        typer.Option(help="With --allow-sweeps: stop a sweep that has trained on this machine for so many hours."),
+        typer.Option(help="With --allow-sweeps: stop a sweep that has trained on this machine for this many hours."),
     ] = None,
     home: HomeOption = None,
 ) -> None:
     """Serve the commands as tools of the Model Context Protocol, on standard input and output, until they close.
 
-    Each tool returns what its command prints with --json. Files are found from the folder in which the server starts;
-    only those in it, in the home folder and in the folders of ABLATIONS_READ_FROM are read.
+    Each tool returns what its command prints with --json. File names are relative to the folder in which the server
+    starts; only files in it, in the home folder and in the folders of ABLATIONS_READ_FROM are read.
     """
     if allow_sweeps and most_compute is None:
         raise AblationsError("--allow-sweeps: --most-compute is missing; write for example --most-compute 100")
@@ -193,7 +193,7 @@ def sync(
 
 
 def watch_sync(sweep: StartedSweep, tracking_uri: str | None, every_s: float) -> None:
-    """Push new rows until the sweep has ended; exit code 3 if some are left then, or at Ctrl-C."""
+    """Push new rows until the sweep has ended; exit code 3 if some are still left, or on Ctrl-C."""
 
     def say(text: str) -> None:
         tell(f"{clock():%H:%M:%S}  {text}")

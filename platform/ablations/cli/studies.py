@@ -54,7 +54,7 @@ def by_number(name: str) -> list[str | int]:
 
 
 def outcomes_here(name: str, home: Home) -> str:
-    """Outcomes of a study: `holds`, `1 holds, 2 cannot tell (smoke)`; empty if this home folder has no card of it."""
+    """Outcomes of a study: `holds`, `1 holds, 2 cannot tell (smoke)`; empty if this home folder has no card for it."""
     found = []
     for sweep in home.sweep_names():
         own, _, scale = sweep.partition("@")

@@ -83,7 +83,7 @@ def train_runs(study: Study, started: StartedSweep, *, file: Path, options: Trai
 
 @contextmanager
 def ended_in_time() -> Iterator[None]:
-    """Interrupt the block after the hours of MOST_HOURS, if the variable is set, as Ctrl-C does."""
+    """Interrupt the block, as Ctrl-C does, after the number of hours in MOST_HOURS, if that variable is set."""
     hours = os.environ.get(MOST_HOURS)
     if hours is None:
         yield
@@ -154,8 +154,8 @@ def on_slurm(study: Study, sweep: StartedSweep, options: TrainingOptions, out: S
 def on_ray(study: Study, sweep: StartedSweep, jobs: int | None) -> InCommand:
     """The Ray executor, connected to a cluster and checked against it before anything else is written.
 
-    Without `--jobs` as many runs train at a time as fit into the cluster. With `--jobs` Ray is asked for that many, so
-    that a cluster that grows by itself does.
+    Without `--jobs`, as many runs train at a time as fit into the cluster. With `--jobs`, Ray is asked for that many,
+    so that an autoscaling cluster grows.
     """
     recipe, resources = study.reference.recipe, study.resources
     refuse_idle_devices(study.asked, recipe)
@@ -166,7 +166,7 @@ def on_ray(study: Study, sweep: StartedSweep, jobs: int | None) -> InCommand:
     nodes = [node.resources for node in driver.nodes]
     at_once = jobs or resources.at_once or runs_at_once(nodes, share)
     if not at_once:
-        raise AblationsError(f"{why_none(nodes, share)}; change `resources:`, or pass --jobs if it grows")
+        raise AblationsError(f"{why_none(nodes, share)}; change `resources:`, or pass --jobs if the cluster can grow")
     site = RaySite(home=sweep.home, folder=folder, share=share, threads=recipe.threads, driver=driver)
     return InCommand(site=site, jobs=at_once, holds=True)
 

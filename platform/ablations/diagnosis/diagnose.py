@@ -22,9 +22,9 @@ CAUSES_FIRST = (
 )
 """What the held-out scores say; then the rules that name a cause by themselves, before possible consequences."""
 EXPLAINS_A_LOSS = (*CAUSES_FIRST[1:], "learning rate too high", "entropy explodes", "entropy gone", "mismatch grows")
-"""Rules that say why a score is gone."""
+"""Rules that explain why a score is gone."""
 BY_DESIGN_LAST = ("prompts run out", "score falls", "starved", "noisy evaluation")
-"""Rules about what may be so by design."""
+"""Rules about conditions that may be intended."""
 
 
 @dataclass(frozen=True, kw_only=True)

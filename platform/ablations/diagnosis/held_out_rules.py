@@ -19,10 +19,11 @@ from scalerl.run.health import RECENT
 FEWEST_ANSWERS = 8
 """Minimum number of kept answers to different prompts for the finding of one answer."""
 ONE_ANSWER = 0.75
-"""Share of them that are the same text."""
+"""Share of these answers that have the same text."""
 
 FEWEST_CONTRADICTED, CONTRADICTED = 3, 0.05
-"""Answers that two readings judge differently before the verifier is in doubt: how many, and of those judged twice."""
+"""Answers on which the two readings must disagree before the verifier is doubted: minimum number, and share of those
+judged twice."""
 
 
 def one_answer(history: History) -> Symptom | None:
@@ -63,19 +64,20 @@ def contradicted(history: History) -> Symptom | None:
 
 
 NOISY_EVALUATION = 0.05
-"""Standard error of one evaluation's pass rate above which few differences show."""
+"""Standard error of one evaluation's pass rate above which only large differences show."""
 FEWEST_RATES, MOST_ANSWERS = 4, 100
 """Minimum number of different pass rates from which the number of answers is inferred if unknown, and the largest
 number inferred."""
 WIDE_GAP = 0.2
-"""Training pass rate above the held-out one; a curriculum that leaves out mastered prompts makes it smaller."""
+"""Excess of the training pass rate over the held-out one; a curriculum that leaves out mastered prompts makes it
+smaller."""
 BY_HEART, FEWEST_EVALUATIONS = 0.4, 4
-"""Share of the evaluations with such a gap, and the fewest evaluations."""
+"""Minimum share of evaluations with such a gap, and minimum number of evaluations."""
 HeldOutRule = Callable[[History], Symptom | None]
 
 
 def standard_error(row: LogRow) -> float | None:
-    """Standard error of an evaluation's pass rate, as of independent prompts."""
+    """Standard error of an evaluation's pass rate, treating prompts as independent."""
     rate, prompts = row.get("pass_rate"), row.get("num_prompts")
     return None if rate is None or not prompts else math.sqrt(max(rate * (1 - rate), 1 / prompts / 4) / prompts)
 

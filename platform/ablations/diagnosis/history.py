@@ -17,9 +17,9 @@ FIRST_STEPS = 3
 CLEAR_FALL, FALL_OF_BEST = 0.08, 0.2
 """Fall of the score from its best window, absolute and as a share of the best."""
 STAYS = 0.05
-"""Largest difference between windows of a score that stays, with the noise of both."""
+"""Largest difference between two windows, noise included, at which a score counts as unchanged."""
 LAST_SCORES = 3
-"""Held-out scores whose mean is that of the policy now."""
+"""Number of latest held-out scores whose mean is taken as the current score."""
 STRIDE = 5
 """Steps between windows."""
 KEYS_OF_ROW = ("kind", "step")
@@ -43,7 +43,7 @@ class History:
 
     @property
     def unjudged(self) -> str:
-        """Why no rule about steps was asked; empty if they were."""
+        """Why the rules about steps were not applied; empty if they were."""
         if self.fault:
             return f"its log cannot be read ({self.fault})"
         least = 2 * RECENT
@@ -63,11 +63,11 @@ class History:
 
 RunningValue = TypeVar("RunningValue")
 Running = Callable[[Sequence[LogRow]], Sequence[RunningValue]]
-"""Gives a figure about the steps so far, at every step."""
+"""Computes a figure about the steps so far, at every step."""
 
 
 class Course:
-    """The steps of a run, with figures about all of them up to each."""
+    """The steps of a run, with figures that cover all steps up to each one."""
 
     def __init__(self, steps: Sequence[LogRow]) -> None:
         self.steps = steps
@@ -146,7 +146,7 @@ class StepWindow:
 
     @property
     def score_before(self) -> float | None:
-        """The same of the first RECENT steps."""
+        """Mean training pass rate of the first RECENT steps, or their mean reward."""
         return score_of(self.early[:RECENT])
 
     @property
@@ -167,7 +167,7 @@ class StepWindow:
     @property
     def has_fallen(self) -> bool:
         """True if the training reward has fallen, and the held-out score with it: a curriculum that leaves out mastered
-        prompts lowers the first alone."""
+        prompts lowers only the training reward."""
         pairs = [(self.best, self.score)]
         if self.held_out is not None and self.held_out.before_training:
             pairs.append((self.held_out.best, self.held_out.newest))
@@ -222,7 +222,7 @@ def answer_text(row: LogRow) -> str:
 
 
 def history_of_run(folder: RunFolder, name: str) -> History:
-    """The log of the run so far; for a damaged log only its fault, so that one run hides no other."""
+    """The log of the run so far; for a damaged log only its fault, so that one run does not hide the others."""
     rows: dict[str, list[LogRow]] = {"train": [], "eval": []}
     is_whole = True
     try:

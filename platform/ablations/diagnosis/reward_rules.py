@@ -14,11 +14,11 @@ from scalerl.run import health
 MANY_NOT_JUDGED = 0.02
 """Share of answers that the verifier could not judge."""
 MANY_UNREADABLE, UNREADABLE_ROSE = 0.3, 0.15
-"""Share of answers without a final answer, and its rise."""
+"""Share of answers without a final answer, and its rise since the start, above which they are a problem."""
 MOST_OF_RUN = 0.5
 """Share of the steps on mastered prompts above which the prompts are too easy for the run."""
 REWARD_ROSE = 0.1
-"""Rise of the mean reward that pays for something."""
+"""Smallest rise of the mean reward that counts as a rise."""
 
 
 def verifier_fails(window: StepWindow) -> Symptom | None:
@@ -29,7 +29,7 @@ def verifier_fails(window: StepWindow) -> Symptom | None:
         return None
     ways = [f"{counts[way]} {way.replace('_', ' ')}" for way in ("timed_out", "crashed") if way in counts]
     return Symptom(
-        text=f"the verifier judged {lost / total:.0%} of the answers not at all ({', '.join(ways)})",
+        text=f"the verifier could not judge {lost / total:.0%} of the answers ({', '.join(ways)})",
         change="raise the time limit of the task, or correct its tests",
     )
 
@@ -46,7 +46,7 @@ def unreadable_answers(window: StepWindow) -> Symptom | None:
     if whole <= max(MANY_UNREADABLE, whole_before + UNREADABLE_ROSE):
         return None
     return Symptom(
-        text=f"{share:.0%} of the answers have no final answer that can be read, {share_before:.0%} at the start, and "
+        text=f"{share:.0%} of the answers have no readable final answer, {share_before:.0%} at the start, and "
         f"{whole:.0%} although they were not cut off",
         change="look at the kept rollouts; state the form of the answer in the prompt, or raise generation.answer",
     )

@@ -56,7 +56,7 @@ class Audit:
 
     num_kept: int
     num_judged: int
-    """Answers that the second reading could judge."""
+    """Number of answers that the second reading could judge."""
     disagreements: tuple[Disagreement, ...]
 
 

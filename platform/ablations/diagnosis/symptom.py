@@ -6,11 +6,11 @@ from dataclasses import dataclass
 from ablations.diagnosis.history import StepWindow
 
 NO_SIGNAL = 0.75
-"""Share of groups whose rewards are all equal."""
+"""Share of groups with equal rewards above which there is too little signal."""
 TOO_HARD, TOO_EASY = 0.1, 0.9
 """Pass rates at which such groups are all wrong, or all right."""
 NO_CHANGE = 0.02
-"""Change of the score that is none."""
+"""Largest change of the score that counts as none."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -22,7 +22,7 @@ class Symptom:
     change: str
     """The settings to change, as a request."""
     since: int | None = None
-    """Step since which the problem holds, of a rule about a whole run that knows it."""
+    """Step since which the problem holds, if a rule about a whole run knows it."""
 
 
 TrainingRule = Callable[[StepWindow], Symptom | None]

@@ -1,7 +1,7 @@
 """Rules about the steps of a run: each checks one window and returns a symptom or nothing.
 
-Bounds are relative to the start of the run where a scale may begin with such values by design. The order is that of
-likely causes: what stands first tends to bring about what follows.
+Bounds are relative to the start of the run where a scale may begin with such values by design. The rules are in the
+order of likely causes: an earlier problem tends to cause a later one.
 """
 
 import statistics
@@ -22,25 +22,25 @@ from scalerl.run.idle_steps import MAX_SKIPPED, why_nothing
 OLD = 10.0
 """Age of weights in steps above which a large gap is attributed to their age, not to the size of a step."""
 GRADIENT_RISE = 4.0
-"""Median gradient norm, over that at the start."""
+"""Median gradient norm, relative to the start."""
 MANY_CLIPPED, ONCE_CLIPPED = 0.3, 0.15
 """Share of tokens whose ratio the loss clips, recently, and over the RECENT steps with the largest share so far."""
 AT_ONCE, LEFT_AT_ONCE = 15, 0.3
-"""Steps in which a score is gone at once, and the share of it that is left then."""
+"""Number of steps within which a score is lost at once, and the share of it that is left."""
 WEIGHTS_JUMPED = 0.5
 """Gap between trainer and generator, in nats per token, that only a jump of the weights causes."""
 HARDLY_MOVED = 2e-3
 """Gap in nats between the trainer and weights some steps old, below which the weights hardly move."""
 HARDLY_ANY = 1.5e-5
-"""Sum of the learning rates of all steps, which bounds how far AdamW moves a weight, below which hardly any learns."""
+"""Sum of the learning rates of all steps below which hardly any run learns; it bounds how far AdamW moves a weight."""
 ENTROPY_RISE, ENTROPY_RISE_NATS = 1.5, 0.2
-"""Rise of the entropy, as a factor and in nats; either will do if the score has not risen."""
+"""Rise of the entropy, as a factor and in nats; either suffices if the score has not risen."""
 ENTROPY_LEFT = 0.1
-"""Share of the entropy at the start that is left of one that is gone, if the score has not risen."""
+"""Share of the initial entropy below which it counts as gone, if the score has not risen."""
 MUCH_LONGER = 1.3
 """Rise of the length of answers, as a factor."""
 ALMOST_EMPTY, MUCH_SHORTER = 2.5, 0.4
-"""Tokens of an answer with almost nothing in it, and what is left of the length at the start."""
+"""Length in tokens of an almost empty answer, and share of the initial length that counts as much shorter."""
 ALWAYS_IDLE = 0.9
 """Idle share of device time."""
 
@@ -158,7 +158,7 @@ def _empty_answers(window: StepWindow) -> Symptom | None:
     before, now = tokens
     if now > max(ALMOST_EMPTY, MUCH_SHORTER * before) or (window.score or 0.0) >= TOO_EASY:
         return None
-    paid = "look at the kept rollouts; the reward pays short or empty answers"
+    paid = "look at the kept rollouts; the reward pays for short or empty answers"
     broken = "lower optimiser.learning_rate, or look at the loss: the reward does not pay for this"
     return Symptom(
         text=f"answers shrank from {before:.1f} to {now:.1f} tokens", change=broken if window.has_fallen else paid

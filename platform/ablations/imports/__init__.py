@@ -1,4 +1,4 @@
-"""The one door for runs of other trainers, which it turns into run folders and a plan. A map of the room:
+"""The only way in for runs of other trainers, which become run folders and a plan. A map of the room:
 
 orders        what a command line names, as sources to import
 import_runs   writes run folders and the plan, again for what has changed

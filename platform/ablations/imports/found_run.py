@@ -1,4 +1,4 @@
-"""A run found in a source of other trainers, and what a home folder remembers of it from import to import."""
+"""A run found in a source of other trainers, and what a home folder remembers of it between imports."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -16,11 +16,11 @@ from ablations.logs.rows_of_run import rows_of_curve
 class FoundRun:
     """A run of another trainer, or the reason why it has no curve: `FoundRun(place="a.jsonl", variant="a", seed=None)`.
 
-    The name of its curve is of no importance, since its place in the plan gives it another.
+    The name of its curve does not matter, since its place in the plan gives it another.
     """
 
     place: str
-    """The log in messages."""
+    """Name of the log in messages."""
     variant: str = ""
     seed: int | None = None
     """None if the source names none; the runs of a variant are then numbered."""
@@ -29,7 +29,7 @@ class FoundRun:
     training: Sequence[dict[str, Any]] = ()
     """Rows of training steps."""
     evaluations: Sequence[dict[str, Any]] = ()
-    """Rows of evaluations that are in the form of the run log already; else they are made from the curve."""
+    """Evaluation rows that already have the form of the run log; without any, they are made from the curve."""
     warnings: tuple[str, ...] = ()
     reason: str = ""
     is_stopped: bool = False
@@ -47,7 +47,7 @@ class ForeignSource(Protocol):
 
     @property
     def key(self) -> str:
-        """What tells the source from others, such as an absolute path."""
+        """What distinguishes the source from others, such as an absolute path."""
         ...
 
     @property
@@ -57,7 +57,7 @@ class ForeignSource(Protocol):
 
     @property
     def files(self) -> Sequence[Path]:
-        """Everything that is read; empty if that is not in files, so that it has to be read each time."""
+        """All files that are read; empty if the source is not in files and has to be read each time."""
         ...
 
     @property
@@ -66,7 +66,7 @@ class ForeignSource(Protocol):
         ...
 
     def read(self) -> tuple[Sequence[FoundRun], Sequence[str]]:
-        """The runs, of which one that cannot be read has a reason, and notes; AblationsError if there can be none."""
+        """The runs, unreadable ones with a reason, and notes; raises AblationsError if no run can be found."""
         ...
 
 
@@ -87,7 +87,7 @@ class RunRecord:
     last_compute: float | None = None
     """Compute of its last reading; None without a curve."""
     num_readings: int = 0
-    """Readings after compute 0."""
+    """Number of readings after compute 0."""
     pass_rate: float | None = None
     is_stopped: bool = False
 
@@ -118,7 +118,7 @@ class RunRecord:
 
 @dataclass(frozen=True, kw_only=True)
 class SourceRecord:
-    """A source as it was imported; while nothing of it changes, it is not read again."""
+    """A source as it was imported; as long as it does not change, it is not read again."""
 
     key: str
     reader: str

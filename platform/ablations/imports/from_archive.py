@@ -41,17 +41,17 @@ class Imported:
 
     sweep: StartedSweep
     num_new: int
-    """Runs added from the archive, if they have started."""
+    """Number of started runs that were added from the archive."""
     num_here: int
-    """Runs with the same log that were here already; they stay as they are."""
+    """Number of runs with the same log that were already here; they stay as they are."""
     with_checkpoints: bool
 
 
 def import_sweep(home: Home, path: Path, *, name: str | None = None, done: Done | None = None) -> Imported:
     """Import the sweep of an archive into a home folder, under its own name or `name`.
 
-    Raises AblationsError, and leaves the home as before, if the archive is damaged or not one, or if the home has a
-    sweep of this name or one of the runs with another log.
+    Raises AblationsError, and leaves the home folder unchanged, if the file is damaged or not an archive, or if the
+    home has a sweep of this name or one of the runs with another log.
     """
     if name is not None:
         check_sweep_name(name)

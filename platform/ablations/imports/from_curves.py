@@ -12,7 +12,7 @@ from ablations.logs.naming import Naming
 
 @dataclass(frozen=True, kw_only=True)
 class CurveFile:
-    """The curves of a file, with `scale` only those of one scale: `CurveFile(path=Path("curves.csv"))`."""
+    """The curves of a file, or of one `scale` in it: `CurveFile(path=Path("curves.csv"))`."""
 
     path: Path
     scale: str | None = None

@@ -43,7 +43,7 @@ class LoggedRuns:
         }
 
     def read(self) -> tuple[Sequence[FoundRun], Sequence[str]]:
-        """The runs of the log; one that cannot be read is known by the name of the file."""
+        """The runs of the log; an unreadable one is named after its file."""
         keys = [key for key in (self.naming.variant, self.naming.seed) if key]
         try:
             logs = [log for one in self.source.read(self.meaning.steps) for log in runs_in(one, keys)]

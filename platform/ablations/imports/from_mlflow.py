@@ -36,10 +36,10 @@ STEP = "step"
 """Column of MLflow's own step."""
 FINISHED = "FINISHED"
 OF_TRAINING = re.compile(r"train|loss", re.IGNORECASE)
-"""In the names of metrics that are logged when a run trains."""
+"""Words in the names of metrics that are logged during training."""
 HEALTHY_STATES = (FINISHED, "SCHEDULED")
 AS_FAR = 0.01
-"""Share of the compute by which attempts that came equally far may differ."""
+"""Largest difference in compute, as a share, between attempts that count as equally far."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -54,7 +54,7 @@ class Experiment:
     meaning: LogMeaning
     variant: str = "variant"
     seed: str | None = None
-    """Param or tag of the seed; without a name, the runs of a variant are numbered in order of their start."""
+    """Param or tag of the seed; without a name, the runs of a variant are numbered in order of start."""
     reader: str = "MLflow"
     files: tuple[Path, ...] = ()
 

@@ -1,4 +1,4 @@
-"""Runs that scripts of the user's own have logged with `ablations.start`, outside of any sweep."""
+"""Runs that the user's own scripts have logged with `ablations.start`, outside any sweep."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field

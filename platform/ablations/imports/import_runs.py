@@ -80,13 +80,14 @@ class ImportedRuns:
 
     @property
     def said(self) -> str:
-        """What came: `2 new, 1 read again, 3 unchanged`."""
+        """The result in words: `2 new, 1 read again, 3 unchanged`."""
         numbers = {"new": self.num_new, "read again": self.num_read_again, "unchanged": self.num_unchanged}
         return ", ".join(f"{number} {word}" for word, number in numbers.items() if number)
 
 
 def import_runs(home: Home, order: ImportOrder, *, done: Done | None = None) -> ImportedRuns:
-    """Import all runs of these sources as the sweep `order.name`; `done` receives the numbers of sources read and all.
+    """Import all runs of these sources as the sweep `order.name`; `done` receives the number of sources read and their
+    total.
 
     Raises AblationsError, and changes no sweep, if no run can be read, if two have the same variant and seed, or if a
     sweep of this name was trained here.

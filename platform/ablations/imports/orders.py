@@ -28,9 +28,9 @@ from ablations.logs.naming import Naming
 from ablations.terminal.progress_bar import Done
 
 MOST_PASSING = 32
-"""Limit on the homes that are kept for comparisons without an import, the last used ones."""
+"""Maximum number of homes kept for comparisons without an import; the most recently used stay."""
 OF_LOGS = ("logs", "an MLflow experiment")
-"""Kinds of runs whose unit of compute the options tell."""
+"""Kinds of runs whose unit of compute follows from the options."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -41,7 +41,7 @@ class Foreign:
     """Files and folders, or the experiment of MLflow."""
     meaning: LogMeaning = field(default_factory=LogMeaning)
     naming: Mapping[str, str] = field(default_factory=dict)
-    """Given fields of `Naming`."""
+    """The fields of `Naming` that were given."""
     mlflow: str | None = None
     """MLflow server or store."""
 
@@ -60,7 +60,7 @@ class Foreign:
 
     @property
     def own_name(self) -> str:
-        """A name for the sweep: of the experiment, of the file, or of the folder that holds everything."""
+        """A name for the sweep: that of the experiment, of the file, or of the folder that holds everything."""
         paths = [Path(name) for name in self.names]
         name = "runs"
         if self.mlflow is not None:
@@ -108,8 +108,8 @@ class Foreign:
         reference: str | None = None,
         fits: Mapping[str, Any] | None = None,
     ) -> list[ImportOrder]:
-        """One order, or one for each scale of a table: `curves@1e8`, `curves@1e9`. `fits` are given fields of
-        `FitSettings`; a table may declare the others."""
+        """One order, or one for each scale of a table: `curves@1e8`, `curves@1e9`. `fits` are the fields of
+        `FitSettings` that were given; a table may declare the others."""
         own = name or self.own_name
         orders = []
         for scale, sources in self.sources().items():

@@ -78,7 +78,7 @@ def test_status_cancel_and_retry_take_all_scales_and_other_commands_ask_for_one(
     assert platform("status", "steps@bench") in printed
     for arguments in (["compare", "steps.yaml"], ["status", "steps.yaml", "--json"], ["status", "steps.yaml", "-w"]):
         refused = str(CliRunner().invoke(app, arguments).exception)
-        assert "steps.yaml is a sweep at each of its scales; name one: steps@smoke, steps@bench" in refused
+        assert "steps.yaml has one sweep per scale; name one: steps@smoke, steps@bench" in refused
     said = platform("cancel", "steps.yaml")
     assert [line.partition(":")[0] for line in said.splitlines()] == ["steps@smoke", "steps@bench"]
     assert platform("retry", "steps.yaml").count("nothing to retry") == 2

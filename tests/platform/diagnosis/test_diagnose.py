@@ -287,7 +287,7 @@ def test_a_score_that_is_gone_within_some_steps_means_no_reward_for_empty_answer
         evaluated=lambda step: 0.4 + step / 9000,
         **{"completions/mean_length": lambda step: 20.0 if step < 12 else 1.0},
     )
-    assert "the reward pays short or empty answers" in paid[0][2]
+    assert "the reward pays for short or empty answers" in paid[0][2]
 
 
 def test_entropy_is_judged_by_its_start_if_the_score_has_not_risen(tmp_path):

@@ -30,10 +30,10 @@ def said(home) -> str:
 
 def test_the_url_is_of_the_newest_sweep_that_mlflow_has(tmp_path, empty_store, started):
     sweep = make_home(tmp_path, state="running")
-    assert said(tmp_path) == f"MLflow of {tmp_path}, in some seconds: http://127.0.0.1:5123"
+    assert said(tmp_path) == f"MLflow of {tmp_path}, in a few seconds: http://127.0.0.1:5123"
     shutil.copy(empty_store, tmp_path / "mlflow.db")
     assert push_sweep(sweep).reason == ""
     changed(sweep, sweep="newer").write_plan()  # never pushed
     runs = "http://127.0.0.1:5123/#/experiments/1/runs?workflowType=machine_learning&viewStateShareKey=ablations"
-    assert said(tmp_path) == f"MLflow of {tmp_path}, in some seconds: {runs}"
+    assert said(tmp_path) == f"MLflow of {tmp_path}, in a few seconds: {runs}"
     assert started[-1][2:4] == ["mlflow", "ui"]
