@@ -94,7 +94,7 @@ class VariantFits:
     def draws(self, compute: np.ndarray | float) -> np.ndarray:
         """Draws of the pass rate of these very runs at each compute, shape (num_draws, num_compute)."""
         compute = np.atleast_1d(np.asarray(compute, dtype=float))
-        return _draws_at(self, float(compute[0])) if compute.size == 1 else self._draws(compute)
+        return _draws_about(self, float(compute[0]))[:, 1:2] if compute.size == 1 else self._draws(compute)
 
     def _draws(self, compute: np.ndarray) -> np.ndarray:
         total = np.zeros((self.fits[0].draws.A.size, compute.size))
@@ -120,9 +120,10 @@ class VariantFits:
         return (drawn + offsets[:, None]).clip(0, self.highest)
 
 
-@lru_cache(maxsize=256)  # a prediction, a difference and a leaderboard ask for the same
-def _draws_at(variant: VariantFits, compute: float) -> np.ndarray:
-    return variant._draws(np.array([compute]))
+@lru_cache(maxsize=256)  # a prediction, a difference, a cost and a leaderboard ask for the same
+def _draws_about(variant: VariantFits, compute: float) -> np.ndarray:
+    """Draws just below a compute, at it, and just above."""
+    return variant._draws(compute * np.exp(SLOPE_STEP * np.array([-0.5, 0.0, 0.5])))
 
 
 def run_draws(
@@ -257,9 +258,8 @@ def cost_of_a_point(prospect: VariantFits, compute: float) -> Interval | None:
     A curve does not rise if the point would cost over 100 times the largest fitted compute; an end of the interval is
     None in the same sense.
     """
-    ends = compute * np.exp(SLOPE_STEP * np.array([-0.5, 0.5]))
-    below, above = prospect.draws(ends).T
-    slope = (above - below) / (ends[1] - ends[0])
+    below, _, above = _draws_about(prospect, compute).T
+    slope = (above - below) / (compute * 2 * np.sinh(SLOPE_STEP / 2))
     with np.errstate(divide="ignore", over="ignore"):
         cost = np.where(slope > 0, ONE_POINT / slope, np.inf)
     return _finite_interval(np.where(cost <= FURTHEST_SEARCH * prospect.last, cost, np.inf))

@@ -1,4 +1,4 @@
-"""The finished runs of a sweep, and what they teach its forecasts.
+"""The finished runs of a sweep, or of others of its scale while it has few, and what they teach its forecasts.
 
 The errors of a variant's forecasts are saved beside the sweep, in a file named by its finished curves, the settings of
 the fit and the code, so that only variants with a newly finished run are fitted again.
@@ -6,17 +6,23 @@ the fit and the code, so that only variants with a newly finished run are fitted
 
 import hashlib
 import json
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass, replace
 from functools import lru_cache
+from itertools import chain
 
 from ablations.answers.calibration import Calibration, PastError
 from ablations.answers.footing import NEARLY
 from ablations.answers.past_forecasts import past_errors
+from ablations.findings.repeated_runs import SAME, some_recipe
 from ablations.findings.results import Results
 from ablations.fit.curve import Curve
+from ablations.home.started_sweep import plans_of
+from ablations.readings.fitted_run import read_run
 from ablations.readings.kept import kept_tree
-from ablations.readings.run_reading import code_of_readings
+from ablations.readings.run_reading import code_of_readings, recipe_and_seed
+from scalerl.recipe.command import AnyRecipe
+from scalerl.run.run_folder import RunFolder
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -26,6 +32,8 @@ class PastErrors:
     errors: tuple[PastError, ...]
 
 
+ENOUGH = 12
+"""Number of finished runs from which other sweeps of the scale are not asked."""
 PAST = "past_forecasts"
 """Folder in that of a sweep."""
 
@@ -50,11 +58,39 @@ def calibration_of(results: Results) -> Calibration:
 
 @lru_cache(maxsize=4)
 def _calibration(results: Results) -> Calibration:
-    errors = [
-        error for name, curves in finished_curves(results).items() for error in _kept_errors(results, name, curves)
-    ]
+    own = finished_curves(results)
+    others = _of_other_sweeps(results, ENOUGH - sum(map(len, own.values())))
+    errors = [error for name, curves in chain(own.items(), others) for error in _kept_errors(results, name, curves)]
     found = Calibration(errors=tuple(errors))
     return replace(found, is_carried=found.prefers_carried)
+
+
+def _of_other_sweeps(results: Results, wanted: int) -> Iterator[tuple[str, list[Curve]]]:
+    """Finished runs of other sweeps of the scale on the same tasks and prompts, by variant, until there are enough; the
+    last started sweep first."""
+    sweep, seen = results.sweep, {run.id for run in results.runs}
+    like = None if results.plan.imported else some_recipe(sweep)
+    for plan in plans_of(sweep.home, sweep.plan.scale) if like else ():
+        settings = replace(plan.fit_settings, task=results.plan.fit_settings.task)
+        for variant in plan.variants:
+            if wanted <= 0:
+                return
+            runs = [run for run in variant.runs if run.id not in seen and _is_like(sweep.run(run.id), like)]
+            seen |= {run.id for run in runs}
+            read = (read_run(sweep.run(run.id), variant.name, run, settings) for run in runs)
+            curves = [
+                replace(run.curve, name=f"{plan.sweep}/{run.name}")
+                for run in read
+                if run.curve is not None and run.cost_gpu_hours >= plan.budget_gpu_hours
+            ]
+            wanted -= len(curves)
+            if curves:
+                yield f"{plan.sweep}/{variant.name}", curves
+
+
+def _is_like(folder: RunFolder, like: AnyRecipe) -> bool:
+    made_with = recipe_and_seed(folder)
+    return made_with is not None and made_with[0].canonical(*SAME) == like.canonical(*SAME)
 
 
 def _kept_errors(results: Results, variant: str, curves: Sequence[Curve]) -> tuple[PastError, ...]:

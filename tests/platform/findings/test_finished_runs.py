@@ -4,13 +4,15 @@ import json
 from dataclasses import replace
 
 import numpy as np
+from fixtures_design import study_of, trained_home
 from fixtures_home import BUDGET, eval_row, make_home, planned_run
 
 from ablations.answers import past_forecasts
+from ablations.findings import finished_runs
 from ablations.findings.finished_runs import PAST, calibration_of, finished_curves
 from ablations.findings.results import read_results
 from ablations.findings.sweep_forecast import forecast_sweep
-from ablations.home.started_sweep import read_sweep
+from ablations.home.started_sweep import StartedSweep, read_sweep
 
 
 def results_of(home):
@@ -60,3 +62,30 @@ def test_a_page_that_shows_some_variants_forecasts_them_like_all(tmp_path):
     assert [one.outlooks[0].prediction for one in shown.variants] == [
         one.outlooks[0].prediction for one in whole.variants[:2]
     ]
+
+
+def test_a_sweep_with_few_finished_runs_learns_from_others_of_its_scale(tmp_path):
+    place = tmp_path / "runs-are-here"
+    trained_home(place, study_of(tmp_path, name="before"))
+    home = trained_home(place, study_of(tmp_path, name="now", seeds="[7]"))
+    found = calibration_of(read_results(read_sweep(home, "now")))
+    # Two runs of its own; two variants with three seeds before.
+    assert found.num_runs == 8
+    assert {one.run for one in found.errors if one.run.startswith("before/")} == {
+        f"before/{variant.name}-s{run.seed}"
+        for variant in read_sweep(home, "before").plan.variants
+        for run in variant.runs
+    }
+    # A run of both sweeps counts once, as one of its own.
+    first = tuple(replace(variant, runs=variant.runs[:1]) for variant in read_sweep(home, "before").plan.variants)
+    again = StartedSweep(home=home, plan=replace(read_sweep(home, "now").plan, sweep="again", variants=first))
+    again.write_plan()
+    assert calibration_of(read_results(again)).num_runs == 8
+
+
+def test_other_sweeps_are_asked_for_as_many_runs_as_are_missing(tmp_path, monkeypatch):
+    place = tmp_path / "runs-are-here"
+    trained_home(place, study_of(tmp_path, name="before"))
+    home = trained_home(place, study_of(tmp_path, name="now", seeds="[7]"))
+    monkeypatch.setattr(finished_runs, "ENOUGH", 2)
+    assert calibration_of(read_results(read_sweep(home, "now"))).num_runs == 2
