@@ -34,7 +34,6 @@ from ablations.fit.curve import Curve
 from ablations.fit.fitting import fit_curve
 from ablations.fit.options import MIN_READINGS
 from ablations.fit.result import Fit
-from ablations.steering.live_fits import first_readings
 from ablations.steering.stopping import StopReason, stop_reason
 from ablations.study.sweep import Stop, load_sweep
 
@@ -126,7 +125,7 @@ def curve(law: Law, seed: int, rho: float, rng: np.random.Generator) -> Curve:
 
 
 def fitted(curve: Curve, size: int) -> Fit:
-    return fit_curve(first_readings(curve, size), fit_from=FIT_FROM_GPU_HOURS)
+    return fit_curve(curve.first(size), fit_from=FIT_FROM_GPU_HOURS)
 
 
 def follow(

@@ -11,12 +11,15 @@ from dataclasses import asdict, dataclass, replace
 from functools import lru_cache
 from itertools import chain
 
+import numpy as np
+
 from ablations.answers.calibration import Calibration, PastError
 from ablations.answers.footing import NEARLY
 from ablations.answers.past_forecasts import past_errors
 from ablations.findings.repeated_runs import SAME, some_recipe
 from ablations.findings.results import Results
 from ablations.fit.curve import Curve
+from ablations.home.plan import Plan
 from ablations.home.started_sweep import plans_of
 from ablations.readings.fitted_run import read_run
 from ablations.readings.kept import kept_tree
@@ -58,7 +61,7 @@ def calibration_of(results: Results) -> Calibration:
 
 @lru_cache(maxsize=4)
 def _calibration(results: Results) -> Calibration:
-    own = finished_curves(results)
+    own = {name: _fitted_part(curves, results.plan) for name, curves in finished_curves(results).items()}
     others = _of_other_sweeps(results, ENOUGH - sum(map(len, own.values())))
     errors = [error for name, curves in chain(own.items(), others) for error in _kept_errors(results, name, curves)]
     found = Calibration(errors=tuple(errors))
@@ -70,7 +73,9 @@ def _of_other_sweeps(results: Results, wanted: int) -> Iterator[tuple[str, list[
     last started sweep first."""
     sweep, seen = results.sweep, {run.id for run in results.runs}
     like = None if results.plan.imported else some_recipe(sweep)
-    for plan in plans_of(sweep.home, sweep.plan.scale) if like else ():
+    if like is None:
+        return
+    for plan in plans_of(sweep.home, sweep.plan.scale):
         settings = replace(plan.fit_settings, task=results.plan.fit_settings.task)
         for variant in plan.variants:
             if wanted <= 0:
@@ -85,7 +90,13 @@ def _of_other_sweeps(results: Results, wanted: int) -> Iterator[tuple[str, list[
             ]
             wanted -= len(curves)
             if curves:
-                yield f"{plan.sweep}/{variant.name}", curves
+                yield f"{plan.sweep}/{variant.name}", _fitted_part(curves, plan)
+
+
+def _fitted_part(curves: Sequence[Curve], plan: Plan) -> list[Curve]:
+    """The curves up to the reading due at the end of the fitted window, beyond which a forecast must know nothing."""
+    fit_to = plan.fit_settings.fit_to
+    return [curve.first(int(np.searchsorted(curve.compute, fit_to)) + 1) for curve in curves]
 
 
 def _is_like(folder: RunFolder, like: AnyRecipe) -> bool:

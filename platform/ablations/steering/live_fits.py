@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from ablations.errors import AblationsError
-from ablations.fit.curve import COUNTS, VARIANCES, Curve
+from ablations.fit.curve import Curve
 from ablations.fit.fitting import fit_with
 from ablations.fit.options import FitSettings
 from ablations.fit.result import Fit
@@ -83,7 +83,7 @@ class LiveFits:
         key = (run.id, size)
         if key not in self._fits:
             try:
-                self._fits[key] = fit_with(first_readings(curve, size), self._settings)
+                self._fits[key] = fit_with(curve.first(size), self._settings)
             except AblationsError:  # too few readings
                 self._fits[key] = None
         return self._fits[key]
@@ -92,10 +92,3 @@ class LiveFits:
 def num_readings(curve: Curve | None) -> int:
     """Number of evaluations after step 0."""
     return 0 if curve is None else int((curve.compute > 0).sum())
-
-
-def first_readings(curve: Curve, size: int) -> Curve:
-    """The curve as it was after `size` readings."""
-    fields = ("compute", "score", *COUNTS, *VARIANCES)
-    known = {field: values for field in fields if (values := getattr(curve, field)) is not None}
-    return replace(curve, **{field: values[:size] for field, values in known.items()})

@@ -89,3 +89,19 @@ def test_other_sweeps_are_asked_for_as_many_runs_as_are_missing(tmp_path, monkey
     home = trained_home(place, study_of(tmp_path, name="now", seeds="[7]"))
     monkeypatch.setattr(finished_runs, "ENOUGH", 2)
     assert calibration_of(read_results(read_sweep(home, "now"))).num_runs == 2
+
+
+def test_what_lies_beyond_the_fitted_window_teaches_nothing(tmp_path):
+    home = make_home(tmp_path, seeds=(0, 1)).home
+    whole = calibration_of(results_of(home))
+    plan = read_sweep(home, "loo").plan
+    StartedSweep(home=home, plan=replace(plan, fit_to_gpu_hours=BUDGET / 2)).write_plan()
+    half = calibration_of(results_of(home))
+    assert half.errors != whole.errors
+    for run in plan.variants[0].runs:  # readings beyond the half change nothing
+        log = home.run(run.id).metrics
+        rows = [json.loads(line) for line in log.read_text().splitlines()]
+        late = [row | {"pass_rate": 0.9} if row["compute_gpu_hours"] > 0.6 * BUDGET and row["kind"] == "eval" else row
+                for row in rows]  # fmt: skip
+        log.write_text("".join(json.dumps(row) + "\n" for row in late))
+    assert calibration_of(results_of(home)).errors == half.errors
