@@ -104,4 +104,6 @@ def test_what_lies_beyond_the_fitted_window_teaches_nothing(tmp_path):
         late = [row | {"pass_rate": 0.9} if row["compute_gpu_hours"] > 0.6 * BUDGET and row["kind"] == "eval" else row
                 for row in rows]  # fmt: skip
         log.write_text("".join(json.dumps(row) + "\n" for row in late))
-    assert calibration_of(results_of(home)).errors == half.errors
+    changed = results_of(home)
+    assert changed.variants[0].runs[0].curve.score[-1] == 0.9
+    assert calibration_of(changed).errors == half.errors
