@@ -15,7 +15,7 @@ COUNTS = ("prompts", "samples", "step")
 """Counts that a reading may have."""
 VARIANCES = ("answer_variance", "prompt_variance")
 """Variances of readings whose right answers were counted by prompt; NaN for other readings."""
-ALL = ("compute", "score", *COUNTS, *VARIANCES)
+FIELDS_OF_READINGS = ("compute", "score", *COUNTS, *VARIANCES)
 DATES = tuple((1.4e9 * unit, 2.2e9 * unit) for unit in (1 / 3600, 1.0, 1e3))
 """Times from 2014 to 2039 in hours, seconds and milliseconds since 1970; numbers like these are not compute."""
 
@@ -57,14 +57,14 @@ class Curve:
 
     def first(self, size: int) -> "Curve":
         """The curve as it was after `size` readings."""
-        known = {name: values for name in ALL if (values := getattr(self, name)) is not None}
+        known = {name: values for name in FIELDS_OF_READINGS if (values := getattr(self, name)) is not None}
         return replace(self, **{name: values[:size] for name, values in known.items()})
 
     def to_frame(self) -> "DataFrame":
         """A pandas DataFrame with a row per reading: `curve`, `compute`, `score`, and all other data."""
         from pandas import DataFrame
 
-        columns = {name: getattr(self, name) for name in ALL}
+        columns = {name: getattr(self, name) for name in FIELDS_OF_READINGS}
         known = {name: value for name, value in columns.items() if value is not None and not np.isnan(value).all()}
         return DataFrame({"curve": self.name} | known)
 
@@ -78,7 +78,7 @@ class Curve:
             raise AblationsError(
                 f"curve {self.name!r}: compute has shape {compute.shape}; pass a list of one or more evaluations"
             )
-        for field in ALL:
+        for field in FIELDS_OF_READINGS:
             if getattr(self, field) is None:
                 continue
             values = np.array(getattr(self, field), dtype=float)
