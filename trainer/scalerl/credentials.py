@@ -16,7 +16,7 @@ _NAMES = (
     r"|(?-i:[A-Z0-9_]+_(?:KEY|TOKEN|PWD)))"
 )
 SECRET_NAME = re.compile(rf"[+-]*(?:{_NAMES}|(?:[\w-]+\.)*token)", re.IGNORECASE)
-"""Names of settings, options and variables that hold a secret; `max_tokens` and `pad_token` are none."""
+"""Names of settings, options and variables that hold a secret; `max_tokens` and `pad_token` do not count."""
 _NAMED = (
     rf"(?:(?<![\w.])(?:{_NAMES}\s?=\s?|{_NAMES}(?:\\?['\"]:\s?|: +)|token=)"
     rf"|(?<![\w-])--(?:{_NAMES}|token)(?:[ =]|['\"]?(?:,\s|\n[ \t]*- +)))"

@@ -48,7 +48,7 @@ def part_of_rank(rank: int, ranks: int) -> str:
 
 @contextmanager
 def naming(path: Path) -> Iterator[None]:
-    """Let an OSError of the block that names no file, such as that of a full disk, name this one."""
+    """Make an OSError raised in the block name this file if it names none, as for a full disk."""
     try:
         yield
     except OSError as error:
@@ -71,7 +71,7 @@ def persistently(write: Callable[[], OfWrite], path: Path) -> OfWrite:
 
 
 def error_text(error: BaseException) -> str:
-    """An error with its kind; one of the file system as `FILE: No space left on device`."""
+    """An error with its kind; a file system error as `FILE: No space left on device`."""
     if isinstance(error, OSError) and error.filename is not None and error.strerror:
         return f"{error.filename}: {error.strerror}"
     return f"{type(error).__name__}: {error}"

@@ -7,7 +7,7 @@ ScaleRLError
 │   │   └── Damaged                     one of the two checkpoints is damaged
 │   ├── Diverged                    the loss or gradient stayed non-finite
 │   ├── GymError                    reasoning-gym is missing, or cannot make the problems
-│   ├── OwnFailed                   a function of the user's own cannot be loaded, or raised an error
+│   ├── OwnFailed                   a user's own function cannot be loaded, or raised an error
 │   ├── ProgramFailed               the program of a command study failed, or cannot start
 │   ├── SandboxFailed                the sandbox itself failed
 │   │   ├── SandboxTimedOut             a program was not started in time
@@ -52,7 +52,8 @@ class Rejected(ScaleRLError, ValueError):
 
 
 class Diverged(Rejected):
-    """The loss or its gradient was not finite for several steps in a row, or the policy's probabilities are none."""
+    """The loss or its gradient was not finite for several steps in a row, or the policy's probabilities are not
+    valid."""
 
 
 class Interrupted(ScaleRLError):

@@ -21,7 +21,7 @@ from scalerl.errors import Rejected
 MOST_DRAWS = 20
 """Draws per wanted problem after which a data set counts as exhausted."""
 OURS = ("size", "seed")
-"""Settings of the task that the library's configurations have too."""
+"""Settings of the task that also exist in the library's configurations."""
 
 
 class GymError(Rejected):
@@ -29,7 +29,7 @@ class GymError(Rejected):
 
 
 def problems_sha256(dataset: str, config: str, size: int, seed: int) -> str:
-    """Hash of all questions and answers; raises GymError if the library cannot make so many."""
+    """Hash of all questions and answers; raises GymError if the library cannot make that many."""
     made = problems(dataset, config, size, seed)
     pairs = [[problem["question"], problem["answer"]] for problem in made]
     return hashlib.sha256(json.dumps(pairs, ensure_ascii=False, default=str).encode()).hexdigest()

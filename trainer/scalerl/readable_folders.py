@@ -1,4 +1,5 @@
-"""The folders from which a process that works for an agent may read input; everything is readable without the variable.
+"""The folders from which a process that works for an agent may read input; without the variable, everything is
+readable.
 
 Messages about a file quote it, so a file that the agent may not read is refused before it is opened.
 """
@@ -10,7 +11,7 @@ from pathlib import Path
 
 READ_FROM = "ABLATIONS_READ_FROM"
 """Variable with the folders, separated as in PATH."""
-NOT_FOR_AGENTS = "outside of the folders that this server may read"
+NOT_FOR_AGENTS = "outside the folders that this server may read"
 
 
 def is_readable(path: Path, folders: Iterable[str]) -> bool:
@@ -20,7 +21,7 @@ def is_readable(path: Path, folders: Iterable[str]) -> bool:
 
 
 def refuse_unreadable(path: Path) -> None:
-    """Raise PermissionError for a file outside of the folders of READ_FROM, if the variable is set."""
+    """Raise PermissionError for a file outside the folders of READ_FROM, if the variable is set."""
     folders = os.environ.get(READ_FROM)
     if folders and not is_readable(path, folders.split(os.pathsep)):
         raise PermissionError(errno.EACCES, NOT_FOR_AGENTS, str(path))

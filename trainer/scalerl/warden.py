@@ -1,4 +1,4 @@
-"""Ends started processes when the process that started them has gone, even if they hang.
+"""Ends processes when the process that started them is gone, even if they hang.
 
     python -m scalerl.warden PID...     reads `+PID` and `-PID` lines, and at the end of its input kills these groups
 
@@ -37,7 +37,7 @@ class Warden:
         self._starts = 0
 
     def guard(self, group: int) -> None:
-        """Have this process group killed when this process has gone."""
+        """Have this process group killed when this process is gone."""
         with self._lock:
             self._groups.add(group)
             if self._process is None:

@@ -214,7 +214,7 @@ def test_tools_quote_no_file_outside_of_their_folders(outside):
     assert all(answer.is_error for answer in answers)
     texts = [content.text for answer in answers for content in answer.content]
     assert not [text for text in texts if SECRET in text]
-    refused = "outside of the folders that this server may read"
+    refused = "outside the folders that this server may read"
     assert [refused in text for text in texts] == [True] * len(texts), texts
     assert not tools.dry_run(str(demo)).is_error
     assert SECRET not in tools.dry_run(str(demo), settings=[task]).content[0].text

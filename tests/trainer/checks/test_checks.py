@@ -110,7 +110,7 @@ def test_of_a_run_on_the_wall_clock_it_is_said_what_further_nodes_hold():
     recipe = ResolvedRecipe.model_validate(tiny_recipe().model_dump() | {"cluster": {"type": "wall"}})
     found = {one.check: one.found for one in check_memory(Subject(recipe))}
     assert found["agent"] == (
-        "on each further node, if a run has several: 260 MiB: interpreter and libraries 260 MiB, "
+        "on each additional node, if a run has several: 260 MiB: interpreter and libraries 260 MiB, "
         "weights under way 0 MiB"
     )
 

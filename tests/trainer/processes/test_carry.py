@@ -87,7 +87,7 @@ def test_keepers_a_rank_and_a_receiver_are_killed_in_the_middle(tmp_path, monkey
             take(connection, share)
 
         monkeypatch.setattr(coordinator.memory, "take", kill_and_take)
-        with pytest.raises(UnusablePublication, match=r"^publication 3 does not come from fake1: "):
+        with pytest.raises(UnusablePublication, match=r"^publication 3 did not arrive from fake1: "):
             store.fetch(3, 3)
         assert fetched(3, 3) == "whole"
         store.close()

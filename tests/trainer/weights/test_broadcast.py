@@ -204,7 +204,7 @@ def test_the_first_node_fetches_what_ranks_of_other_nodes_have_published(make):
     nodes.cut[1] = 5
     for rank, node in enumerate(ranks):
         units[node].publish(2, 2, part(weights_of(2), rank, 3), rank=rank, ranks=3)
-    with pytest.raises(UnusablePublication, match=r"^publication 2 does not come from n1: EOFError"):
+    with pytest.raises(UnusablePublication, match=r"^publication 2 did not arrive from n1: EOFError"):
         store.fetch(2, 2)
 
 

@@ -33,7 +33,7 @@ from scalerl.tokens import Tokenizer
 FIXED = ("", "0", "I do not know")
 NUM_FREQUENT, NUM_OF_OTHERS = 3, 5
 NUM_FIRST, NUM_ANSWERED = 20, 200
-"""Numbers of prompts, spread over the task, on which every text is tried, and then only the best text."""
+"""Numbers of prompts, spread over the task, on which first every text is tried, and then only the best one."""
 _Item = TypeVar("_Item")
 SECONDS = 20.0
 """Time limit for the answers to one task; most take less than one second, and those of
@@ -56,7 +56,7 @@ def check_constant_answers(subject: Subject, say: Callable[[str], None]) -> Iter
 
 @dataclass(frozen=True, kw_only=True)
 class Earned:
-    """What one text earns as the answer to every prompt.
+    """The reward that one text earns as the answer to every prompt.
 
     Earned(text="\\boxed{2}", pass_rate=0.04, reward=0.04, num_prompts=200)
     """

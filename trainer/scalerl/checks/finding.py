@@ -56,7 +56,7 @@ def judged(part: str, check: str, problem: str, found: str, remedy: str, *, leve
 def of_rows(
     part: str, check: str, found: str, faults: Iterable[Fault], remedy: str, *, level: Severity = "warning"
 ) -> Finding:
-    """`found` with its faulty rows, sorted as by `in_file_order`; without rows it is ok and needs no remedy."""
+    """`found` with its faulty rows in file order; without faulty rows it is ok and needs no remedy."""
     if not (in_order := in_file_order(faults)):
         return Finding(part=part, check=check, level="ok", found=found)
     return Finding(part=part, check=check, level=level, found=found, remedy=remedy, faults=in_order)

@@ -12,7 +12,7 @@ from scalerl.memory.forecast import MIB, MemoryForecast, ProcessMemory, PromptLe
 
 GIB = 2**30
 MOST_PARTS = 4
-"""Maximum number of named parts of a process; the rest are added up."""
+"""Maximum number of parts of a process that are named; the rest are added up."""
 CGROUP = Path("/sys/fs/cgroup")
 
 
@@ -28,7 +28,7 @@ def check_memory(subject: Subject) -> Iterator[Finding]:
     for process in forecast.processes:
         yield Finding(part="memory", check=process.name, level="ok", found=_of_process(process))
     if forecast.agent:
-        found = f"on each further node, if a run has several: {_of_process(forecast.agent)}"
+        found = f"on each additional node, if a run has several: {_of_process(forecast.agent)}"
         yield Finding(part="memory", check=forecast.agent.name, level="ok", found=found)
     yield against_machine(forecast, memory_limit(), memory_available())
 

@@ -108,7 +108,7 @@ def reward_inputs(own: Own, rows: int, columns: int, seed: int) -> tuple[RewardI
 
 
 def else_off_the_mask(kind: OwnKind, own: Own, given: Any, mask: str) -> Any:
-    """Copy of the inputs with other values where the mask of this name is False."""
+    """Copy of the inputs with different values where the mask of this name is False."""
     rows, columns = getattr(given, mask).shape
     (other,) = kind.inputs(own, rows, columns, 2)
     changed = {}

@@ -51,7 +51,7 @@ REMEDIES = {
 }
 """Advice by kind of problem."""
 OwnProblem = tuple[str, str]
-"""Reason why a function cannot be used, with file and line unless they are those of its start, and the remedy:
+"""Reason why a function cannot be used, with file and line unless these are where it starts, and the remedy:
 `("ignores the mask: its loss_BT is not 0 off mask_BT", "use torch.where(...)")`."""
 
 

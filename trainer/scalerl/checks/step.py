@@ -32,7 +32,7 @@ MOST_GROUPS_TRIED = 20
 
 @dataclass(frozen=True, kw_only=True)
 class Tried:
-    """Size of the step to try: `Tried(groups=2, rollouts=8, answer=11)`."""
+    """Size of the step to be tried: `Tried(groups=2, rollouts=8, answer=11)`."""
 
     groups: int
     rollouts: int

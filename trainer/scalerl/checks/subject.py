@@ -27,7 +27,8 @@ class MadeTask:
     lacks_sandbox: bool = False
     """True if it cannot be made because this machine cannot run programs."""
     rows: tuple[LeftOut, ...] = ()
-    """Rows of its files that cannot be used: a run rejects the task for them, but the checks examine the others too."""
+    """Rows of its files that cannot be used: a run rejects the task because of them, but the checks examine the others
+    too."""
 
     @property
     def name(self) -> str:

@@ -125,7 +125,7 @@ class Cluster(ABC):
 
     @property
     def groups_in_system(self) -> int:
-        """Number of groups started and not yet trained on."""
+        """Number of groups started but not yet trained on."""
         return len(self.assembling) + len(self.ready)
 
     # --- interface to the generators, for schedules ------------------------------------------------------------------

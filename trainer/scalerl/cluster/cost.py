@@ -78,7 +78,7 @@ class CostModel:
         return seconds / trainers
 
     def decode_flops(self, work: StepWork) -> float:
-        """FLOPs of the modelled model in a decode step, including those of attention, which are not charged."""
+        """FLOPs of the modelled model in a decode step, including those for attention, which are not charged."""
         attended = modelled_positions(work.sequences, work.context_tokens, self.tokens_stand_for)
         seconds = self.decode_sequence_s * work.sequences + self.attended_position_s * attended + self._prefill_s(work)
         return self.flops_per_s * seconds

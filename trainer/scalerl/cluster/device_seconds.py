@@ -36,7 +36,7 @@ NOTHING: Mapping[Activity, float] = {}
 
 @dataclass(kw_only=True)
 class Account:
-    """Device-seconds of some devices, booked one stretch of time after the other.
+    """Device-seconds of some devices, booked one stretch of time after another.
 
     >>> account = Account(devices=2)
     >>> account.book("wait_prompts", until=3.0, of_which={"decode": 5.0})

@@ -43,7 +43,7 @@ class UnitState:
 
     unit: str
     node: str
-    """Name of the node for people."""
+    """Name of the node, for messages."""
     state: str
     """`starting`, `catching up` (taking new weights), `at work`, `silent` (no sign of life), or `gone` for good."""
     doing: str
@@ -64,7 +64,7 @@ class NodeOfRun:
     allocation: str
     """Job and attempt number, the same on all nodes of one attempt."""
     name: str
-    """Name for people."""
+    """Name for messages."""
     hosts: tuple[str, ...] = ()
     """Known names or addresses of node 0, which are tried first."""
 
@@ -136,7 +136,7 @@ def place(
 
 
 def split(nodes: int, *, trainers: int, generators: int, tensor_parallel: int = 1) -> tuple[int, ...]:
-    """Devices per node for machines without a fixed number of them (CPUs): about equal, and all with work.
+    """Devices per node for machines without a fixed number of them (CPUs): about equal, each with work.
 
     >>> split(2, trainers=2, generators=4)
     (3, 3)

@@ -1,4 +1,4 @@
-"""The phrase that an interruption forces (ScaleRL A.10), and the most tokens of a rollout with it."""
+"""The phrase that an interruption forces (ScaleRL A.10), and the maximum length of a rollout with it."""
 
 from scalerl.recipe import Generation, ResolvedRecipe
 from scalerl.tokens import Tokenizer

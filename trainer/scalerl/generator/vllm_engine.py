@@ -36,7 +36,7 @@ class Ask:
     tokens: tuple[int, ...]
     """Prompt and tokens chosen so far."""
     most: int
-    """Most tokens to choose; fewer if the sequence ends."""
+    """Maximum number of tokens to choose; fewer if the sequence ends."""
     salt: str
     """Cached keys and values are shared only between asks with the same salt."""
     seed: int

@@ -42,7 +42,7 @@ EXPECTED = (
     "Unknown vLLM environment variable detected: VLLM_DIST_IDENT",  # set by vLLM itself
     "[shutdown]",  # nobody waits for an engine that is being closed
 )
-"""Beginnings of lines that every engine logs in any case."""
+"""Beginnings of lines that every engine always logs."""
 
 
 class News(logging.Filter):

@@ -26,7 +26,8 @@ class Update:
     context_tokens: int
     """Positions attended to, summed over those tokens."""
     scored_tokens: int = 0
-    """Tokens in forward-only passes: reference policy, weights of the start of the round, critic."""
+    """Tokens in forward-only passes: of the reference policy, of the weights at the start of the round, and of the
+    critic."""
     scored_context_tokens: int = 0
     """Positions attended to, summed over the scored tokens."""
     metrics: dict[str, Any]

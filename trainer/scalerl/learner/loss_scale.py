@@ -11,7 +11,7 @@ from torch import Tensor, nn
 
 INITIAL_SCALE = 2.0**16
 GOOD_STEPS = 2000
-"""Steps in a row without overflow before the scale is doubled."""
+"""Number of consecutive steps without overflow before the scale is doubled."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -20,7 +20,7 @@ class LossScale:
 
     value: float
     good_steps: int = 0
-    """Steps in a row without overflow since the scale last changed."""
+    """Number of consecutive steps without overflow since the scale last changed."""
 
     def scaled(self, loss: Tensor) -> Tensor:
         """The loss times the scale."""

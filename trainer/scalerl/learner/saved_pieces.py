@@ -61,7 +61,8 @@ class InMemory:
 
 
 def weights_of(network: nn.Module, *, with_fixed: bool = False) -> dict[str, Tensor]:
-    """Parameters, and buffers that belong to the weights, by name; those never trained only `with_fixed`."""
+    """Parameters, and buffers that belong to the weights, by name; those never trained are included only
+    `with_fixed`."""
     return {
         **dict(parameters_by_name(network, with_fixed=with_fixed)),
         **dict(kept_buffers(network, with_fixed=with_fixed)),
@@ -69,7 +70,7 @@ def weights_of(network: nn.Module, *, with_fixed: bool = False) -> dict[str, Ten
 
 
 def parameters_by_name(network: nn.Module, *, with_fixed: bool = False) -> list[tuple[str, nn.Parameter]]:
-    """Parameters with names; those that training never changes only `with_fixed`."""
+    """Parameters with names; those that training never changes are included only `with_fixed`."""
     fixed = set() if with_fixed else fixed_names(network)
     return [(name, parameter) for name, parameter in network.named_parameters() if name not in fixed]
 
@@ -147,7 +148,7 @@ def fill_whole(tensors: Iterable[tuple[str, Tensor]], source: TensorSource) -> N
 
 
 def by_layer(network: nn.Module, *, with_fixed: bool = False) -> Iterator[list[tuple[str, nn.Parameter]]]:
-    """Parameters with names, grouped by layer: the most that is gathered at once."""
+    """Parameters with names, grouped by layer; no more than one group is gathered at once."""
     layers: dict[str, list[tuple[str, nn.Parameter]]] = {}
     for name, parameter in parameters_by_name(network, with_fixed=with_fixed):
         head, _, tail = name.partition(".layers." if ".layers." in name else ".blocks.")

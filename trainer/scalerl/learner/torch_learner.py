@@ -42,7 +42,7 @@ from scalerl.weights.hugging_face import Weights
 from scalerl.weights.store import WeightStore, names_of_rank
 
 MAX_BAD_STEPS = 5
-"""Bad steps in a row (loss or gradient not finite) after which the run stops."""
+"""Number of consecutive bad steps (loss or gradient not finite) after which the run stops."""
 DECISIVE = ("loss", "grad_norm", "value_loss", "value_grad_norm")
 """Columns that must be finite for a step to be taken."""
 

@@ -21,9 +21,9 @@ EVALUATION_CACHE = 2 * 2**30
 """Bytes of an evaluation's cache; evaluations cost no compute, so only the real machine matters."""
 CRITIC_BYTES = {"fp32": 4, "bf16": 2}
 PRODUCT_BYTES = {"fp32": 4, "mixed": 2, "bf16": 2, "fp16": 2}
-"""Bytes of one number that a product reads, by the axis `parameters`."""
+"""Bytes of one number read by a matrix product, for each value of the axis `parameters`."""
 WEIGHT_BYTES = {"fp32": 4, "mixed": 4, "bf16": 2, "fp16": 4}
-"""Bytes of one parameter, by the axis `parameters`."""
+"""Bytes of one parameter, for each value of the axis `parameters`."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -73,7 +73,7 @@ class MemoryForecast:
     """The trainers, a coordinator if the learner is sharded, and on the wall clock the generators and the evaluator if
     there is one. On the virtual clock the first process generates."""
     agent: ProcessMemory | None = None
-    """What every further node of a run on the wall clock also needs: its agent keeps two publications for the node."""
+    """What every extra node of a run on the wall clock also needs: its agent keeps two publications for the node."""
 
     @property
     def total(self) -> int:

@@ -24,7 +24,7 @@ class ModelShape(Shape):
     is_built_in: bool
     """True if the model is the built-in one, so that `transformers` is not imported."""
     adapter_parameters: int | None = None
-    """Parameters of the adapter, not among the others; None if all parameters are trained."""
+    """Parameters of the adapter, not counted in the others; None if all parameters are trained."""
 
     @property
     def trained_parameters(self) -> int:
@@ -131,5 +131,5 @@ def _of_folder(folder: Path) -> ModelShape:
 
 
 def num_stored(folder: Path, *, among: str = "") -> int:
-    """Number of elements in a folder's safetensors files, over the tensors whose names contain `among`."""
+    """Number of elements in a folder's safetensors files, counting only tensors whose names contain `among`."""
     return sum(math.prod(shape) for name, shape in stored_shapes(folder).items() if among in name)

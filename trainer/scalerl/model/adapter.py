@@ -141,7 +141,7 @@ class AdaptedPolicy(TransformersPolicy):
 
 
 def put_into(model: PreTrainedModel, layers: set[str], settings: Lora, *, is_outline: bool) -> None:
-    """Replace these layers by peft's, whose weights are not yet set."""
+    """Replace these layers with peft's, whose weights are not yet set."""
     # Of a list peft keeps only the ends of names. In a model with experts it turns some names into names of experts,
     # unless it is given a module without a configuration.
     named = "|".join(re.escape(f"model.{layer}") for layer in sorted(layers))

@@ -16,7 +16,7 @@ from torch.nn import functional as F
 SMALL_PRODUCT = 2**20
 """Smallest product, in multiplications, for which calling oneDNN pays off."""
 KEPT_KERNELS = 64
-"""oneDNN compiles a kernel for each shape and keeps 1,024, in two caches. Shapes of rollouts seldom come again, so at
+"""oneDNN compiles a kernel for each shape and keeps 1,024, in two caches. Shapes of rollouts seldom recur, so at
 `bench` half of a run's memory were kernels that saved no time."""
 
 

@@ -1,4 +1,4 @@
-"""Access of a `transformers` model's attention layers to our cache: what they write, and what they may attend to."""
+"""Gives a `transformers` model's attention layers access to our cache: what they write, and what they may attend to."""
 
 from typing import Any
 

@@ -22,7 +22,7 @@ from scalerl.recipe import MoeModel, PretrainedModel
 from scalerl.tokens import make_tokenizer
 
 NO_NOISE = {("phimoe", "router_jitter_noise")}
-"""Settings named like noise that also change what a model computes without noise."""
+"""Settings with names of noise that also change what a model computes without noise."""
 
 
 def empty(

@@ -45,9 +45,9 @@ from scalerl.weights.hugging_face import Weights
 PROBE_LENGTH = 12
 """Tokens in the forward pass that checks loaded weights."""
 PREFILL_TOKENS = 8192
-"""Most prompt tokens per pass of the body."""
+"""Maximum number of prompt tokens per pass of the body."""
 CHANGES_LOGITS = ("final_logit_softcapping", "output_multiplier_scale")
-"""Changes that some families make to logits after the head; named when they are why a model is rejected."""
+"""Changes that some families make to logits after the head; named when a model is rejected because of them."""
 WORK = "Llama, Qwen 2 and 3, Mistral, Gemma 1 and 3, OLMo 2, Phi 3, Granite, GLM 4, Mixtral, Qwen-MoE, DeepSeek-V3"
 """Supported families, named in messages that reject another."""
 OWN = "model."

@@ -77,6 +77,6 @@ AGGREGATIONS: dict[str, Callable[[AggregationInputs], AggregationOutputs]] = {
 
 
 def token_weights(aggregation: str | Own, given: AggregationInputs) -> Tensor:
-    """Weights [B, T] of the built-in aggregation of this name, or of the user's own."""
+    """Weights [B, T] of the built-in aggregation of this name, or of the user's own function."""
     found = call_own(aggregation, given) if isinstance(aggregation, Own) else AGGREGATIONS[aggregation](given)
     return found.weight_BT

@@ -1,5 +1,5 @@
-"""Choice of the groups in the loss and its averages: those whose rewards differ (ScaleRL §3.2), all, or by a user's
-rule."""
+"""Choice of the groups in the loss and its averages: those whose rewards differ (ScaleRL §3.2), all, or those that a
+user's rule selects."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass

@@ -214,7 +214,7 @@ class Coordinator(Launcher, Keepers):
             agent.say(order)
 
     def wait(self, is_so: Callable[[], bool], limit_s: float) -> None:
-        """Wait until `is_so()`, which is asked again whenever something has changed."""
+        """Wait until `is_so()`, which is checked again whenever something has changed."""
         with self._state:
             self._state.wait_for(is_so, limit_s)
 

@@ -24,7 +24,7 @@ LIFELESS_LIMIT_S = 60.0
 MISSING_S = 5.0
 """Time without a sign of life after which a process counts as missing."""
 MOST_RESTARTS = 3
-"""Restarts of one process in one attempt of a run."""
+"""Maximum number of restarts of one process in one attempt of a run."""
 
 
 class Fleet:
@@ -48,7 +48,7 @@ class Fleet:
         return len(self._lines)
 
     def node_name(self, number: int) -> str:
-        """Name of the node of process `number`, for people."""
+        """Name of the node of process `number`, for messages."""
         return self._launcher.node_name(self._units[number].node)
 
     @property
@@ -99,8 +99,8 @@ class Fleet:
         return 0.0 if line.has_begun and silent <= MISSING_S else max(silent, 1e-9)
 
     def restart(self, number: int) -> tuple[bool, str]:
-        """Replace the dead process `number`, if the rule allows, with one that starts from the first weights. Returns
-        whether it did, and a sentence about it.
+        """Replace the dead process `number`, if the rule allows it, with one that starts from the first weights.
+        Returns whether it did, and a sentence about it.
         """
         self.deaths[number] += 1
         if self.deaths[number] > MOST_RESTARTS:

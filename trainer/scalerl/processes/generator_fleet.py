@@ -22,7 +22,7 @@ from scalerl.processes.messages import NewRequests, NewWeights, Refused, Report,
 from scalerl.quantities import counted
 
 MOST_REFUSALS = 3
-"""Publications in a row that a generator may reject; each is published again at once."""
+"""Number of consecutive publications that a generator may reject; each is published again at once."""
 
 Stage = Literal["starting", "catching up", "at work", "gone"]
 """Stages in order: silent so far; taking the newest weights; accepting groups; dead and not to be restarted."""
@@ -42,7 +42,7 @@ class GeneratorRecord:
     taken: int = 0
     """Last publication known to be taken."""
     refusals: int = 0
-    """Number of rejections in a row."""
+    """Number of consecutive rejections."""
     groups: dict[int, int] = field(default_factory=dict)
     """Unfinished groups, with the number of missing rollouts."""
     is_awake: bool = False
@@ -207,7 +207,7 @@ class GeneratorFleet:
         record.groups = {group: missing for group, missing in record.groups.items() if missing}
 
     def note_refusal(self, number: int, refused: Refused) -> None:
-        """Note a rejected publication; Interrupted if that happens too often."""
+        """Note a rejected publication; raises Interrupted if that happens too often."""
         record = self.records[number]
         record.seen = refused.publication
         record.refusals += 1

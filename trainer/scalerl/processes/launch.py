@@ -35,7 +35,7 @@ BURIAL_LIMIT_S = 5.0
 
 
 def units_of(recipe: ResolvedRecipe, gpus_of_nodes: Sequence[int]) -> tuple[PlacedUnit, ...]:
-    """All units of the run, on nodes with so many GPUs each; a run on CPUs uses no GPUs. See `place_run`."""
+    """All units of the run, on nodes with this many GPUs each; a run on CPUs uses no GPUs. See `place_run`."""
     return place_run(recipe, [0] * len(gpus_of_nodes) if device_of(recipe).type == "cpu" else gpus_of_nodes)
 
 
@@ -83,7 +83,7 @@ class Launcher(Protocol):
         ...
 
     def node_name(self, node: int) -> str:
-        """Name of the node, for people."""
+        """Name of the node, for messages."""
         ...
 
 

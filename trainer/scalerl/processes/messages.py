@@ -128,7 +128,7 @@ class Step:
 
 @dataclass(frozen=True, kw_only=True)
 class Publish:
-    """Order to publish this rank's share of the present weights under this number; all ranks gather them."""
+    """Order to publish this rank's share of the current weights under this number; all ranks gather them."""
 
     publication: int
     is_to_measure: bool = False
@@ -218,7 +218,7 @@ class Hello:
     node: int
     """Number of the node, from 1; the coordinator is on node 0."""
     name: str
-    """Name of the node, for people."""
+    """Name of the node, for messages."""
     devices: int
     """Number of GPUs available to the agent; 0 if processes compute on the CPU."""
     host: str

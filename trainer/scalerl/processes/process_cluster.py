@@ -211,7 +211,7 @@ class WallCluster(Cluster):
         return False
 
     def probe_of_present(self) -> WeightProbe | None:
-        """Probe of the learner's present weights, as published.
+        """Probe of the learner's current weights, as published.
 
         Without one, a new probe is made while nothing runs, since the weights may be published for it; None otherwise.
         """
@@ -380,7 +380,7 @@ class WallCluster(Cluster):
         self.store.close()
 
     def state_dict(self) -> dict[str, Any]:
-        """State including that of every generator, except generators not at work; only while paused."""
+        """State, including that of every generator at work; only while paused."""
         assert not self._is_running, "a state is taken only while the cluster is paused"
         if not self._has_started:
             self._until_there()

@@ -14,7 +14,7 @@ from scalerl.processes.time_sheet import ReportedAccount
 from scalerl.prompts.judge import VerifierFailed
 
 JUDGE_LIMIT_S = 3600.0
-"""Time limit for judging the answers of one evaluation, or scoring them by the start's weights."""
+"""Time limit for judging the answers of one evaluation, or scoring them with the start's weights."""
 
 
 class RemoteEvaluator:

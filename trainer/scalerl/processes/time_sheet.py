@@ -41,7 +41,7 @@ class TimeSheet:
         return dict(self._account.seconds)
 
     def forget(self, activity: Activity, seconds: float) -> None:
-        """Remove seconds booked to an activity that turn out not to count."""
+        """Remove seconds booked to an activity that turned out not to count."""
         self.switch(self.activity)
         self._account = _account_of(_less(self._account.seconds, activity, seconds))
 
@@ -95,7 +95,7 @@ class ReportedAccount:
         self.earlier = dict(self._account.seconds)
 
     def fit_in(self, now: float) -> None:
-        """Take back what the process did beyond the clock, which stood still while it waited for another."""
+        """Remove what the process did beyond the clock, which stood still while it waited for another."""
         if (beyond := self._account.until - now) > 0.0:
             self.earlier = _less({self.doing: 0.0, **self.earlier}, self.doing, beyond, least=-now)
             self._account = _account_of(_less(self._account.seconds, self.doing, beyond))

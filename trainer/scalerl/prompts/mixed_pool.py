@@ -48,7 +48,7 @@ class MixedPool:
 
     @property
     def epoch(self) -> int:
-        """Number of epochs of the task with the fewest."""
+        """Number of epochs of the task that has had the fewest."""
         return min(pool.epoch for pool in self.pools.values())
 
     def state_dict(self) -> dict[str, Any]:

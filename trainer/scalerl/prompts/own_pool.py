@@ -1,4 +1,4 @@
-"""Draws prompts with the probabilities that a function of the user's own gives."""
+"""Draws prompts with the probabilities that a user's own function gives."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -53,7 +53,7 @@ class OwnPool:
 
     @property
     def epoch(self) -> int:
-        """Draws of the prompt with the fewest."""
+        """Number of draws of the prompt with the fewest."""
         return int(self._draws.min())
 
     def inputs(self) -> CurriculumInputs:

@@ -10,12 +10,12 @@
     generator     the scale's generator: the built-in one, or vLLM
     tasks         the scale's tasks: synthetic, in files, or only measured
     one_task      what every task of a mix has
-    own           a function of the user's own, by import path: a loss, a task, ...
+    own           a user's own function, by import path: a loss, a task, ...
     own_files     the files that such a function consists of
     own_function  loads and calls it
     reasoning_gym a task whose problems the library of this name makes
     resolved      recipe and scale in one namespace, as stored beside a run; their hash is its identity
-    command       a recipe whose trainer is a program of the user's own
+    command       a recipe whose trainer is a user's own program
     file_hash     hashes of the content of a file or folder, and of the code of such a program
     template      prompt templates in which {name} stands for a part of the problem or a column of its row
     reference     all settings as a page, for the site

@@ -241,7 +241,7 @@ class Recipe(Frozen):
     off_policy: OffPolicy = Pipeline()
     """Lag allowed between generators and trainer, and the way weights reach generators."""
     kv: Literal["keep", "recompute"] = "keep"
-    """Keys and values of unfinished rollouts when new weights arrive: keep leaves those of the old weights
+    """Keys and values of unfinished rollouts when new weights arrive: keep retains those of the old weights
     (PipelineRL), recompute rereads all tokens so far with the new weights, which takes time."""
     loss: Loss = Cispo()
     """Per-token policy objective."""

@@ -1,4 +1,4 @@
-"""A recipe whose trainer is a program of the user's own: its command, its configuration and the changes of a variant.
+"""A recipe whose trainer is a user's own program: its command, its configuration and the changes of a variant.
 
 trainer:
   type: command
@@ -80,7 +80,7 @@ class LoggedEvaluation(Frozen):
     every: Annotated[Positive, Unit("compute")]
     """Compute between two evaluations."""
     samples: Annotated[Count, Unit("answers per prompt")] = 1
-    """Answers to each held-out prompt."""
+    """Number of answers to each held-out prompt."""
 
 
 class ProgramOwnLog(Frozen):
@@ -99,7 +99,7 @@ class ProgramOwnLog(Frozen):
     step: str | None = None
     """Step: a column or an expression; by default the file's own."""
     samples: str | None = None
-    """All generations behind a score: a column, an expression or a number."""
+    """Number of generations behind a score: a column, an expression or a number."""
 
 
 class Program(Frozen):
@@ -124,7 +124,7 @@ class Program(Frozen):
     evaluation: LoggedEvaluation
     """The evaluations that the program logs."""
     log: ProgramOwnLog | None = None
-    """A log of the program's own, if the program does not log with `ablations.start()`."""
+    """The program's own log, if it does not log with `ablations.start()`."""
     threads: Annotated[int, Field(ge=1, le=4096), Unit("threads")] = 1
     """CPU threads of a run."""
     first_row_within_s: Annotated[float, Field(gt=0, le=1e9), Unit("seconds")] = 600.0

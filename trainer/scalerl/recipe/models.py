@@ -162,7 +162,7 @@ def read_config(folder: Path) -> dict[str, Any]:
 
 
 def model_sha256(folder: Path) -> str:
-    """Hash of a model's content: every file except those for people and tools."""
+    """Hash of a model's content: every file except those that are only for people or tools."""
     total = hashlib.sha256()
     for path in sorted(folder.iterdir()):
         if path.suffix in (".json", ".safetensors", ".jinja", ".model", ".txt"):
@@ -190,7 +190,7 @@ def _header(path: Path) -> dict[str, tuple[int, ...]]:
 
 
 def linear_layers(folder: Path) -> dict[str, tuple[int, int]]:
-    """Sizes (out, in) of the linear layers in the blocks of a folder's model, by name; experts and routers are none.
+    """Sizes (out, in) of the linear layers in the blocks of a folder's model, by name, without experts and routers.
 
     >>> linear_layers(Path("qwen"))
     {'model.layers.0.self_attn.q_proj': (896, 896), ...}

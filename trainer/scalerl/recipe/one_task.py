@@ -26,7 +26,7 @@ class OneTask(Frozen):
     """Settings that every task has in a mix."""
 
     name: TaskName | None = None
-    """Name of its rows and curve; null is its type. Every task of a scale needs a different name."""
+    """Name of its rows and curve; null uses its type. Every task of a scale needs a different name."""
     weight: Annotated[Positive, Unit("relative")] | None = None
     """Share of the training prompts drawn from it, relative to the weights of the other tasks. Without weights, tasks
     are drawn in proportion to their numbers of training prompts. Either all tasks of a mix have a weight, or none."""

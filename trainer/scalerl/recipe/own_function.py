@@ -24,11 +24,11 @@ from scalerl.recipe.own_files import module_of_file
 
 _LOADING = threading.Lock()
 _LOADED_FROM: dict[str, str] = {}
-"""Folder and hash of the modules of the user's own that this process has imported."""
+"""Folder and hash of the user's own modules that this process has imported."""
 
 
 class OwnFailed(Rejected):
-    """A function of the user's own cannot be loaded, raised an error, or returned an invalid value."""
+    """A user's own function cannot be loaded, raised an error, or returned an invalid value."""
 
 
 class _OwnModules(MetaPathFinder):
@@ -112,7 +112,7 @@ def raised(own: Own, error: BaseException) -> str:
 
 
 def place_of(own: Own, function: Callable[..., Any], error: BaseException | None = None) -> str:
-    """File and line: the last line of the user's own that led to the error, or the start of the function."""
+    """File and line: the last line of the user's own code that led to the error, or the start of the function."""
     found = error and _line_in(Path(own.folder), error)
     if found:
         return found
@@ -128,7 +128,7 @@ def _line_in(folder: Path, error: BaseException) -> str | None:
 
 
 def copy_files(own: Own, folder: Path) -> Own:
-    """The function with its files copied into `folder`, where files that are there already stay.
+    """The function with its files copied into `folder`, where existing files stay.
 
     Raises OwnFailed if a file has changed since its hash was taken.
     """

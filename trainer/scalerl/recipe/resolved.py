@@ -85,7 +85,7 @@ class ResolvedRecipe(Recipe, Scale):
 
     @property
     def has_evaluator(self) -> bool:
-        """True if a process of its own measures while training continues."""
+        """True if a separate process evaluates while training continues."""
         return self.cluster.type == "wall" and self.cluster.evaluator
 
     @property

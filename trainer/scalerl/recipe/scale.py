@@ -175,7 +175,7 @@ class Scale(Frozen):
     learner: LearnerSettings = TorchSettings()
     """Placement of the trained network and its optimiser."""
     evaluation: Evaluation = Evaluation()
-    """Times and size of evaluations."""
+    """Interval and size of evaluations."""
     compute_unit_gpu_hours: Annotated[float, Field(ge=1e-9, le=1e12), Unit("GPU-hours")] = 16000.0
     """One unit of compute of a sweep's budget: modelled GPU-hours, or measured device-hours on the wall clock."""
     threads: Annotated[int, Field(ge=1, le=4096), Unit("threads")] = 1

@@ -175,8 +175,8 @@ class Math(TaskFile):
     template: Template = "{question}\n\nPut the final answer in \\boxed{}."
     """Text of the prompt; {name} is replaced by the column of that name, and {{name}} by {name}."""
     reads_prose: Annotated[bool, Field(exclude_if=_absent_if_true)] = True
-    r"""Whether an answer counts that a mere sentence states, as in "She pays 5." If false, an answer must be marked: by
-    \boxed{}, by "####", between <answer> tags, by "Answer:" or "the answer is" in the last line, or stand alone."""
+    r"""Whether an answer counts if a plain sentence states it, as in "She pays 5." If false, an answer must be marked:
+    by \boxed{}, by "####", between <answer> tags, by "Answer:" or "the answer is" in the last line, or stand alone."""
     time_limit_s: Annotated[float, Field(gt=0, le=60), Unit("s")] = 5.0
     """CPU seconds for one comparison; an answer that takes longer is wrong."""
 

@@ -21,7 +21,7 @@ CONFIG_FILE, OVERRIDES = "config.yaml", "{overrides}"
 YAML_WORD = re.compile(r"[A-Za-z_][^\n]*")
 """Text that YAML may write without quotes, unless it is a word such as `on`, which PyYAML quotes."""
 HYDRA_WORD = re.compile(r"[A-Za-z_/][A-Za-z0-9_./\-]*")
-"""Text that Hydra reads as itself without quotes, unless it is one of HYDRA_VALUES."""
+"""Text that Hydra reads literally without quotes, unless it is one of HYDRA_VALUES."""
 HYDRA_VALUES = frozenset(("true", "false", "null", "nan", "inf"))
 HYDRA_KEY = re.compile(r"[A-Za-z0-9_/\-+.$%*@?|\\:=,()\[\]{} \t]+")
 """A key of a mapping that Hydra reads, with its marks escaped, unless it reads it as a value."""

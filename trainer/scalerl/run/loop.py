@@ -293,7 +293,8 @@ class Run(Listener):
     def save(self) -> None:
         """Write a checkpoint. Rows up to here are flushed to disk first, so the checkpoint never points past their end.
 
-        If nothing has happened since the last checkpoint, none is written: an equal one would displace the one before.
+        If nothing has happened since the last checkpoint, none is written: an equal one would displace the previous
+        one.
         """
         with self.interval.saving(), self.cluster.paused(), self._off_clock("checkpoint"):
             log, rollouts = self.metrics.sync(), self.rollouts.sync()

@@ -30,7 +30,7 @@ class Due:
     """An evaluation that is due: `Due(index=12, reading=12, progress=Progress(step=300, ...), wall_s=812.4)`."""
 
     index: int
-    """Number of earlier points of the compute grid."""
+    """Number of earlier points on the compute grid."""
     reading: int
     """Number of earlier evaluations."""
     progress: Progress

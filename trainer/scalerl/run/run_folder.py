@@ -105,7 +105,7 @@ class RunFolder:
     evaluations = Inside("evaluations")
     """Weights waiting for the evaluator, while a run that has one trains."""
     work = Inside("work")
-    """Folder for the files of a program of the user's own, such as its checkpoints."""
+    """Folder for the files of a user's own program, such as its checkpoints."""
 
     def log(self, attempt: int, *, node: int = 0) -> Path:
         """Output of attempt `attempt` on one node; the first node's log holds all that the run itself prints."""
@@ -134,7 +134,7 @@ class RunFolder:
                 os.utime(stored, ns=(planned.st_atime_ns, planned.st_mtime_ns))  # keep the time of the plan
 
     def shareable_recipe(self) -> bytes:
-        """The content of recipe.json for other people, without passwords."""
+        """The content of recipe.json without passwords, to be shared."""
         stored = (self.path / "recipe.json").read_bytes()
         content = parsed_json(stored)
         return stored if values_without_secrets(content) == content else shared(content)

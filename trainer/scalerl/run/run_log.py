@@ -4,8 +4,8 @@
      "task": "k_smallest", "pass_rate": 0.31, "num_prompts": 256, "num_samples": 2048, "wall_s": 4.1, ...}
     {"kind": "train", "step": 1, "compute_gpu_hours": 0.0003, "loss": -0.012, ...}
 
-Rows are in order of time. `WALL_FIELDS` differ between executions; on the virtual clock everything else is bit-exact
-for one recipe, seed, thread count and kind of processor.
+Rows are in chronological order. `WALL_FIELDS` differ between executions; on the virtual clock everything else is
+bit-exact for one recipe, seed, thread count and kind of processor.
 """
 
 import hashlib

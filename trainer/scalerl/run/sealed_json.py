@@ -11,7 +11,7 @@ SEAL_KEY = "sha256"
 
 
 def seal(content: dict[str, Any], indent: int | None = None) -> bytes:
-    """The object as a file's content, its SHA-256 last."""
+    """The object as a file's content, with its SHA-256 at the end."""
     return json.dumps({**content, SEAL_KEY: _sha256(content)}, indent=indent).encode()
 
 

@@ -17,7 +17,7 @@ two."""
 class RunStatus:
     """`RunStatus(state="running", step=120, compute_gpu_hours=0.11, attempt=1, ...)`, the status of a run.
 
-    Every field has its default in a run that has not started, and if an earlier version did not write it.
+    A field has its default in a run that has not started, and where an earlier version did not write it.
     """
 
     step: int = 0
@@ -46,7 +46,7 @@ class RunStatus:
     """One of STATES; empty before the start."""
     message: str = ""
     heartbeat: float = 0.0
-    """Time of the run's last sign of life, in seconds since 1970."""
+    """Time of the run's last activity, in seconds since 1970."""
 
     @property
     def has_started(self) -> bool:

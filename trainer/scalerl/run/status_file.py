@@ -84,7 +84,8 @@ class StatusFile:
     def write(self, state: str, message: str = "") -> None:
         """Write the state and all known fields.
 
-        A failed write costs no run: the next heartbeat is another try, and the end of the attempt is tried repeatedly.
+        A failed write does not end the run: the next heartbeat tries again, and the status at the end of the attempt is
+        tried repeatedly.
         """
         self._written = time.time()
         self._status = replace(self._status, state=state, message=without_secrets(message), heartbeat=self._written)

@@ -34,8 +34,8 @@ def train(
     place: NodeOfRun | None = None,
     read_log: OwnLogReader = no_reader,
 ) -> None:
-    """Train the run in folder `path` up to its budget, from its last checkpoint if it has one. A program of the user's
-    own is started with its command; everything else of the attempt is the same.
+    """Train the run in folder `path` up to its budget, from its last checkpoint if it has one. A user's own program is
+    started with its command; everything else of the attempt is the same.
 
     If `place` is given, this node is the first of several; agents of the others (`scalerl.processes.agent`) start
     processes there. `read_log` reads the logs of programs that have a form of their own.

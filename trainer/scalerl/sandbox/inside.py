@@ -47,7 +47,7 @@ def prctl(option, value):
 
 
 def enter_namespaces(spec):
-    """Enter new namespaces of every kind; the next forked process is process 1 of its own."""
+    """Enter new namespaces of every kind; the next forked process is process 1 in them."""
     flags = CLONE_NEWNS | CLONE_NEWPID | CLONE_NEWNET | CLONE_NEWIPC | CLONE_NEWUTS | CLONE_NEWCGROUP
     uid, gid = os.getuid(), os.getgid()
     if spec["new_user_namespace"]:

@@ -3,8 +3,8 @@
     bubblewrap   namespaces and file tree by bwrap: a small folder, and read-only the interpreter, /lib and /usr/lib
     namespaces   the same, made by the interpreter itself with unshare(2) and pivot_root(2)
 
-Of /lib and /usr/lib everything can be read, as the system's libraries are there and which ones the interpreter loads is
-not known beforehand; packages installed there are hidden.
+All of /lib and /usr/lib can be read, since it holds the system's libraries, and it is not known beforehand which of
+them the interpreter loads; packages installed there are hidden.
 
 User and number of processes: root runs each program under its own user id, so that `RLIMIT_NPROC` counts that program
 alone. Any other user gets a user namespace, which also counts separately. The kernel does not apply the limit to root

@@ -33,7 +33,7 @@ MORE_THAN_TESTS = ("generated_checker", "interaction_format", "input_file")
 
 @dataclass(frozen=True, kw_only=True)
 class JudgedBy:
-    """What judges the programs for one problem."""
+    """Everything needed to judge the programs for one problem."""
 
     tests: Tests
     head: FunctionHead | None = None
@@ -70,7 +70,8 @@ def code_task(settings: Code, tokenizer: Tokenizer) -> TextTask:
 
 @cache
 def usable_sandbox() -> Sandbox:
-    """The sandbox of all tasks of this process, as finding one that works takes the start of a program or two."""
+    """The sandbox of all tasks of this process; it is shared because finding one that works takes a program start or
+    two."""
     return Sandbox()
 
 

@@ -23,7 +23,7 @@ from scalerl.tasks.left_out import LeftOut
 from scalerl.tasks.written_json import JSON, WrittenFloat, WrittenInteger, WrittenList, decoded
 
 MOST_PARTS_NAMED = 8
-"""Most parts of a column that an error names."""
+"""Maximum number of parts of a column that an error names."""
 ROWS_AT_A_TIME = 1000
 """Rows of a `datasets` folder that are read at a time."""
 
@@ -299,7 +299,7 @@ OTHER_CONTENT = {
     b"\x1f\x8b": (".gz", "compressed by gzip; such a file must end in .jsonl.gz"),
     b"par1": (".parquet", "a Parquet file; its name must end in .parquet"),
 }
-"""What a file may be instead, by its beginning in small letters, with the ending that allows it and what to do."""
+"""What a file may be instead, by its first bytes in lower case, with the ending for such files and what to do."""
 READERS = {
     ".jsonl": _of_json_lines,
     ".jsonl.gz": _of_compressed_lines,

@@ -1,6 +1,6 @@
 """Keeps problems that are held out or downstream in any task of a scale out of training and demonstrations elsewhere.
 
-Instructions that all questions of a file share are no part of its problems when files are compared. No two tasks of one
+Instructions that all questions of a file share are ignored when files are compared. No two tasks of one
 kind ask the same problem in the same words either, since it would count twice in the mix.
 
 Generated tasks need no check: all of them hold prompts out by the same hash of the same id.
@@ -13,7 +13,7 @@ from scalerl.tasks.same_problem import problem_key
 from scalerl.tasks.text_task import Entry, TextTask
 
 SHORTEST_INSTRUCTION = 30
-"""Least characters before and after all questions of a file that are an instruction, not a way to ask."""
+"""Minimum length of a text before or after all questions of a file for it to be an instruction, not a way to ask."""
 
 
 def leave_out_leaks(trained: Sequence[TextTask], downstream: Sequence[TextTask]) -> None:

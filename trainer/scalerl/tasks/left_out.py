@@ -18,7 +18,7 @@ held out          a training problem that is held out, in this or another task
 downstream        a training problem that a downstream file measures
 too long          the prompt has more tokens than `max_prompt_tokens`"""
 MOST_ROWS_NAMED = 10
-"""Most rows named in one message."""
+"""Maximum number of rows named in one message."""
 
 
 @dataclass(frozen=True, kw_only=True)

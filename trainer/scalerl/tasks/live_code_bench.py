@@ -21,7 +21,7 @@ from scalerl.tasks.paired_tests import method_of
 from scalerl.verifiers.programs.code_tests import CallTest, CodeTest, StdioTest
 
 MAX_TEST_BYTES = 1 << 30
-"""Most uncompressed bytes of one problem's tests; the largest published ones are a tenth of this."""
+"""Maximum uncompressed size of one problem's tests; the largest published ones are a tenth of this."""
 DEEP = '__import__("sys").setrecursionlimit(50000)'
 """What LiveCodeBench runs before a program, besides imports (`scalerl.verifiers.programs.given_names`)."""
 OF_ONE_STRING = {"PROTO", "FRAME", "MEMOIZE", "PUT", "BINPUT", "LONG_BINPUT", "STOP"}

@@ -16,7 +16,7 @@ from scalerl.verifiers.mathematics.answer import judge_math
 NO_ANSWER = {"nan", "NaN", "NAN", "None", "null", "NULL", "<NA>", "NaT", "inf", "-inf", "Infinity", "-Infinity"}
 """Texts that programs write for a missing or too large number."""
 NO_VALUE = {"proof", "na", "n/a", "notfound"}
-"""Texts in small letters that data sets write where a problem has no answer that could be compared."""
+"""Lower-case texts that data sets write where a problem has no answer that could be compared."""
 
 
 def math_task(settings: Math, tokenizer: Tokenizer) -> TextTask:

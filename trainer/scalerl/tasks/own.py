@@ -1,4 +1,4 @@
-"""A task of the user's own: problems and a judge from a function in a file."""
+"""A user's own task: problems and a judge from a function in a file."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -45,7 +45,7 @@ class TaskProblems:
 
 
 def own_task(settings: CustomTask, tokenizer: Tokenizer) -> TextTask:
-    """Task of the function; OwnFailed if it raises or returns something else than TaskProblems."""
+    """Task of the function; OwnFailed if it raises or returns anything but TaskProblems."""
     found = problems_of(settings)
 
     def judge(text: str, problem: TaskProblem) -> Judgement:

@@ -194,7 +194,7 @@ def _is_prose(line: str) -> bool:
 
 
 def python_tree(text: str) -> ast.Module | None:
-    """The text as Python; None if it is none."""
+    """The text parsed as Python; None if it is not Python."""
     try:
         return ast.parse(text)
     except (SyntaxError, ValueError, RecursionError, MemoryError):
@@ -240,12 +240,12 @@ def _leaves(place: tuple[ast.AST, bool]) -> bool:
 
 
 def loaded_names(tree: ast.AST) -> list[str]:
-    """Names that are read, as often as they are."""
+    """Names that are read, once for each time."""
     return [node.id for node in ast.walk(tree) if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Load)]
 
 
 def bound_names(nodes: Iterable[ast.AST]) -> set[str]:
-    """Names that nodes, without those inside them, define, assign or import."""
+    """Names that these nodes themselves define, assign or import; nested nodes are not searched."""
     names = set[str]()
     for node in nodes:
         match node:

@@ -19,7 +19,7 @@ def held_out(prompt_id: str) -> bool:
 def draw_split(
     wanted: Mapping[str, int], candidates: Iterable[Prompt], task: str
 ) -> tuple[tuple[Prompt, ...], tuple[Prompt, ...]]:
-    """The first distinct training and validation prompts, as many as wanted; raises ValueError if too few come."""
+    """The first distinct training and validation prompts, as many as wanted; raises ValueError if too few are found."""
     found: dict[str, dict[str, Prompt]] = {split: {} for split in wanted}
     most = 100 * sum(wanted.values())
     for attempt, prompt in enumerate(candidates, start=1):

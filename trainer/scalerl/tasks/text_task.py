@@ -1,7 +1,6 @@
 """A task whose problems are text: deduplicated, split by the hash of their ids, asked and judged as text.
 
-Problems come from files (`file_task`) from a library that makes them (`reasoning_gym`) or from a function of the
-user's own.
+Problems come from files (`file_task`), from a library that makes them (`reasoning_gym`), or from a user's own function.
 """
 
 import hashlib

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 MOST_DIGITS = 4000
-"""Most digits converted at a time; Python allows fewer than 4300."""
+"""Maximum number of digits converted at a time; Python allows fewer than 4300."""
 _ALMOST_A_NUMBER = re.compile(r"-?(?:0\d+(?:\.\d*)?|\d+\.|\.\d+)(?:[eE][+-]?\d*)?|-?[\d.]+[eE][+-]?")
 
 

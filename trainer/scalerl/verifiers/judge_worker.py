@@ -60,7 +60,7 @@ SPENT_BYTES = 1 << 28
 verdict."""
 WALL_FACTOR, WALL_GRACE_S = 20.0, 10.0
 MOST_QUESTIONS = 3
-"""Most questions per request: the answer, the known one, and the answer again."""
+"""Maximum number of questions per request: the answer, the known one, and the answer again."""
 
 
 def judge_within(engine: EngineName, asked: Mapping[str, Any], *, time_limit_s: float) -> Judgement:

@@ -10,8 +10,8 @@ A publication can be fetched on a node once the node has all shares. Its generat
 other nodes. A node that a share cannot reach takes weights from a folder from then on, which node 0 writes.
 
 The contract is that of the shared memory (`scalerl.weights.shared_memory`): places are written only when no generator
-reads them, seals come last, and whoever fetches checks every checksum. So whatever breaks, a generator refuses what is
-not whole by name, or finds it in the folder.
+reads them, seals come last, and whoever fetches checks every checksum. So whatever breaks, a generator refuses an
+incomplete publication by name, or finds it in the folder.
 """
 
 import threading
@@ -40,16 +40,16 @@ class Keepers(Protocol):
         ...
 
     def node_name(self, node: int) -> str:
-        """Name of the node, for people."""
+        """Name of the node, for messages."""
         ...
 
     def carry(self, share: Share, giver: int, taker: int) -> None:
-        """Wait until a node has a share from another one; OSError with the reason if it does not come, TimeoutError
-        if nobody says whether it does."""
+        """Wait until a node has received a share from another; raises OSError with the reason if it does not arrive,
+        and TimeoutError if there is no answer."""
 
 
 class NodeStore(WeightStore):
-    """The store as a unit sees it: the memory of its node, and a folder for what did not come there."""
+    """The store as a unit sees it: the memory of its node, and a folder for what did not arrive there."""
 
     def __init__(self, memory: SharedMemoryStore, folder: FolderStore) -> None:
         self.memory, self.folder = memory, folder
@@ -58,7 +58,7 @@ class NodeStore(WeightStore):
         self.memory.publish(publication, version, weights, rank=rank, ranks=ranks)
 
     def fetch(self, publication: int, version: int) -> Weights:
-        """Tensors of the publication, checked; views as long as they are from memory."""
+        """Tensors of the publication, checked; those from memory are views."""
         try:
             return self.memory.fetch(publication, version)
         except UnusablePublication:
@@ -141,7 +141,7 @@ class BroadcastStore(NodeStore):
                 self._keepers.carry(self._share(publication, node), node, 0)
             except OSError as error:
                 raise UnusablePublication(
-                    f"publication {publication} does not come from {self._keepers.node_name(node)}: {error}"
+                    f"publication {publication} did not arrive from {self._keepers.node_name(node)}: {error}"
                 ) from error
         return self.memory.fetch(publication, version)
 

@@ -14,7 +14,7 @@ from scalerl.plain_json import parsed_json
 Weights = Mapping[str, Tensor]
 """`{"model.embed_tokens.weight": tensor, ...}`, on any device; shared tensors appear once, as in the file."""
 MOST_TENSORS_NAMED = 5
-"""Most tensors named in an error message."""
+"""Maximum number of tensors named in an error message."""
 
 
 class FileWeights(Mapping[str, Tensor]):

@@ -1,4 +1,4 @@
-"""The keeper of a node's weights, which are in its memory: gives shares of them to other keepers, and takes shares.
+"""The keeper of the weights in a node's memory: gives shares of them to other keepers, and takes shares.
 
     node 0                                        node 1
     memory <- ranks write                         memory -> generators read
@@ -20,7 +20,7 @@ from scalerl.weights.node_memory import NodeMemory, Share
 STALL_LIMIT_S = 10
 """Time limit for each read and each write of a transfer."""
 TAKE_LIMIT_S, TAKE_BYTES_PER_S = 60.0, 50e6
-"""Time limit for a whole transfer: so long, and its bytes at this rate."""
+"""Time limit for a whole transfer: a fixed part, plus its bytes at this rate."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -77,7 +77,7 @@ class WeightKeeper:
 
 
 def limit_waits(connection: Connection, limit_s: int) -> None:
-    """Let each read and each write raise BlockingIOError after so long; 0 means no limit."""
+    """Let each read and each write raise BlockingIOError after this time; 0 means no limit."""
     with socket.socket(fileno=os.dup(connection.fileno())) as ours:
         for way in (socket.SO_RCVTIMEO, socket.SO_SNDTIMEO):
             ours.setsockopt(socket.SOL_SOCKET, way, struct.pack("ll", limit_s, 0))

@@ -1,4 +1,4 @@
-"""Memory that the processes of one node share, and the way of weights into that of another node.
+"""Memory that the processes of one node share, and the transfer of weights into that of another node.
 
 A share travels as the bytes that it has in memory, its seals last. The receiver opens the seals first and writes them
 last, so a share that was cut off anywhere stays unusable. A share that was overwritten on its way fails its checksums.

@@ -28,7 +28,7 @@ PLACES = 2
 SEAL = 3
 """Number of 64-bit integers in a tensor's seal."""
 OPEN = 0
-"""Publication number of a tensor that is being written, or has never been; publications count from 1."""
+"""Publication number of a tensor that is being written, or was never written; publications count from 1."""
 NODE_MEMORY = "SCALERL_NODE_MEMORY"
 """Variable that names the memory of a node without the process that made the store."""
 

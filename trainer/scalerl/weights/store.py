@@ -57,7 +57,7 @@ class WeightStore(ABC):
         """
 
     def when_at(self, node: int, then: Callable[[], None]) -> None:
-        """Call `then` once the publication broadcast last can be fetched on that node, or is known not to come.
+        """Call `then` once the publication broadcast last can be fetched on that node, or is known not to arrive.
 
         That may be at once, or later in another thread.
         """

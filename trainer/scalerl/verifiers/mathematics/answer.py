@@ -96,13 +96,13 @@ _HEDGED = re.compile(
     r"(?i)\b(?:could|might|may)(?: also| well| instead| equally| just as)* be\b\W{1,4}(?:[\d\\]|[A-J]\b)"
 )
 _OF_OTHERS = re.compile(r"(?i)\b(?:reference|golden|gold|wrong|incorrect|initial|naive|previous)[\s*]+$")
-"""Owners of an answer that is not the response's own: "the reference answer is"."""
+"""Phrases that attribute an answer to something other than the response: "the reference answer is"."""
 _END_OF_PROOF = re.compile(r"\$?(?:\\(?:blacksquare|square|qed|Box|checkmark)(?![A-Za-z])|[∎□■]|Q\.E\.D\.)\s*\$?\s*$")
 _NO_VALUE = re.compile(
     r"(?i)(?:(?:indeed|therefore|thus|then|also|now)\s+)?(?:correct|right|verified|confirmed|consistent|reasonable|valid|unique"
     r"|clear|as follows)\b[^\d$\\]*",
 )
-"""Text after "the answer is" that is no answer."""
+"""Text after "the answer is" that is not an answer."""
 DENIED_BEFORE = re.compile(
     r"(?i)(?:\b(?:not|never|cannot)|n['’]t)\s+(?:really\s+)?"
     r"(?:think|believe|say|agree|true|sure|certain|the case|mean|clear)"

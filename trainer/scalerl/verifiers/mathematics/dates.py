@@ -18,7 +18,7 @@ _TIME = re.compile(
 
 
 def date_of(text: str) -> str:
-    """Year, month and day of a date, of which the year or the day may be missing; "" for other text. A date such as
+    """Year, month and day of a date, possibly without the year or the day; "" for other text. A date such as
     1/2/2003, which has two meanings, is kept as it is."""
     year = month = day = None
     if found := _YEAR_FIRST.fullmatch(text):

@@ -303,7 +303,7 @@ def is_set_beside_tuple(one: str, other: str) -> bool:
 
 
 def values(gold: ParsedAnswer, answer: ParsedAnswer, wanted: Any, stated: Any) -> list[tuple[Any, Any]]:
-    """Pairs of values of which one must agree, given the signs and units of the two answers."""
+    """Pairs of values, at least one of which must agree, given the signs and units of the two answers."""
     if not same_unit(gold.unit, answer.unit):
         return []
     if isinstance(wanted, Expr) and isinstance(stated, Expr) and gold.unit and answer.unit:
@@ -322,7 +322,7 @@ def values(gold: ParsedAnswer, answer: ParsedAnswer, wanted: Any, stated: Any) -
 
 
 def same_unit(gold: UnitOfMeasure | None, answer: UnitOfMeasure | None) -> bool:
-    """True if two units can measure the same quantity, or if one is missing and the other no direction."""
+    """True if two units can measure the same quantity, or if one is missing and the other is not a direction."""
     if gold is None or answer is None:
         return DIRECTIONS.isdisjoint(word for unit in (gold, answer) if unit for word in unit.words)
     temperatures = {(("celsius", 1),), (("fahrenheit", 1),), (("kelvin", 1),)}

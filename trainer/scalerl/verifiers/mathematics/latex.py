@@ -10,7 +10,7 @@ from scalerl.verifiers.mathematics.notation import TEXT, rewritings, rewritten
 _CALCULUS = re.compile(r"\\int|\\frac\s*\{\s*d|\\partial|\\mathrm\s*\{d\}|d\s*/\s*d")
 _LETTERS = re.compile(r"\\sqrt|\\[A-Za-z]+(?:\s*\{[A-Za-z* ]*\})?|_\{?[A-Za-z]+\}?|\{[a-z]*matrix\*?\}|[A-Za-z]+")
 MOST_TERMS = 100
-"""Most terms of a list such as 1, 2, ..., 10 that is written in full."""
+"""Maximum number of terms for which a list such as 1, 2, ..., 10 is written in full."""
 MIXED_NUMBER = re.compile(r"(?<![\w.^{})])(\d{1,9}) +(\d{1,9}) ?/ ?(\d{1,9})(?![\w.^({])")
 ANGLE_IN_DEGREES = re.compile(r"(\d+(?:\.\d+)?)\s*\^\s*\{?\s*\\circ\s*\}?")
 

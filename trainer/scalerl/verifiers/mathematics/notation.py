@@ -169,7 +169,7 @@ _FORMS = rewritings(
         lambda found: "^{" + r"\prime" * (len(found[1] or "") or found[2].count("prime")) + "}",
     ),
 )
-"""Rewritings of LaTeX, one after the other."""
+"""Rewritings of LaTeX, one after another."""
 
 
 def tidy(text: str) -> str:

@@ -27,7 +27,7 @@ _NORMALISED = NormalizationConfig(units=False, malformed_operators=True, nits=Tr
 _AS_WRITTEN = ConversionConfig(lowercase_symbols=False)
 _SIGN = re.compile(r"\\(pm|mp)(?![A-Za-z])")
 MOST_SIGNS = 3
-r"""Most \pm signs in one answer."""
+r"""Maximum number of \pm signs in one answer."""
 _OF_SYMBOLS = re.compile(r"\\(?:gcd|lcm|operatorname\s*\{(?:lcm|gcd)\})\s*\(?\s*[^()]*(?<![A-Za-z\\])[A-Za-z]")
 """The greatest common divisor of symbols, 1, which the parser evaluates immediately."""
 _OR, _AND = (
@@ -134,7 +134,7 @@ def both_signs(latex: str) -> Any:
 
 
 def split_list(latex: str) -> list[str]:
-    """Parts between commas outside of brackets."""
+    """Parts between commas outside brackets."""
     parts, depth = [""], 0
     for character in latex:
         depth += (character in "([{") - (character in ")]}")

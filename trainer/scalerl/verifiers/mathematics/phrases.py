@@ -110,7 +110,7 @@ _FORMS = rewritings(
     (r"\d{1,2}(?: +\d{1,2}){2,}", lambda found: f"({','.join(found[0].split())})"),
     (r"(?:\(\s*\d{1,2}(?: +\d{1,2})+\s*\)\s*)+", lambda found: _cycles(found[0])),
 )
-"""Forms of a whole text, of which the first one counts; "" leaves the text to later ones."""
+"""Forms of a whole text; the first match counts; "" leaves the text to later ones."""
 _PART = re.compile(
     r"\(([a-e])\)\s*([^()]*?)\s*(?:,|;|\\text\s*\{\s*,?\s*and\s*\}|(?<![A-Za-z])and(?![A-Za-z])|(?=\()|$)\s*"
 )

@@ -92,7 +92,7 @@ _AROUND = rewritings(
         lambda found: f"_{{{NUMBER_WORDS[found[1].lower()]}}}",
     ),
 )
-"""Signs in words, units, a letter or point with its name, bases in words."""
+"""Rewritings of signs in words, of units, of a letter or point with its name, and of bases in words."""
 _WORDS = re.compile(r"\(?[A-Za-z]+(?:[' -][A-Za-z]+)*\)?\.?")
 _LETTER = re.compile(
     rf"(?:\(\s*{TEXT}\{{\s*(?P<e>[A-J])\s*\}}\s*\)|{TEXT}\{{\s*(?:\(\s*(?P<a>[A-J])\s*\)|(?P<b>[A-J])\s*[).:])\s*\}}|\(\s*(?P<c>[A-J])\s*\)(?=\s*(?:-?\d|\\frac|\\sqrt|\\pi|\\text|\$))"

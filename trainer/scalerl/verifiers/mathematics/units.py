@@ -47,7 +47,7 @@ PREFIXED = {
     "c centi": ("1/100", "m l"), "d deci": ("1/10", "m l"), "k kilo": ("1000", "m g N J cal W Pa Hz V Ω"),
     "M mega": ("1000000", "N J W Pa Hz V Ω"), "G giga": ("1000000000", "J W Pa Hz"),
 }  # fmt: skip
-"""Size of each prefix, and units before which it stands: short before short names, long before long ones."""
+"""Size of each prefix, and the units that it may precede: short before short names, long before long ones."""
 COUNT_WORDS = {
     "dozen": Fraction(12), "score": Fraction(20), "hundred": Fraction(100), "thousand": Fraction(1000),
     "million": Fraction(10**6), "billion": Fraction(10**9), "trillion": Fraction(10**12),
@@ -168,7 +168,7 @@ UNITS = _table()
 
 
 def known_unit(name: str) -> UnitOfMeasure | None:
-    """Unit with this name, in singular or plural; case matters only if two names differ in nothing else."""
+    """Unit with this name, in singular or plural; case matters only if two names differ only in case."""
     spellings = (name, name.lower()) if len(name) > 2 or (len(name) == 2 and name.isupper()) else (name,)
     for spelt in spellings:
         for form in (spelt, spelt.removesuffix("s"), spelt.removesuffix("es")):
