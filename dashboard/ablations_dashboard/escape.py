@@ -13,7 +13,7 @@ def in_markdown(text: str) -> str:
 
 
 def with_code(text: str) -> str:
-    r"""`text` escaped as by `in_markdown`, except that text between backticks is shown as code: "Run `a*b`." keeps
+    r"""`text` escaped like in `in_markdown`, except that text between backticks is shown as code: "Run `a*b`." keeps
     `a*b`."""
     parts = re.split(r"`([^`\n]+)`", text)
     return "".join(in_code(part) if place % 2 else in_markdown(part) for place, part in enumerate(parts))

@@ -49,7 +49,7 @@ class Place:
     """Dotted path of the setting inside the source; empty for the source as a whole."""
 
     def inside(self, *parts: str | int) -> "Place":
-        """The place of a key inside this one that has no line of its own."""
+        """The place of a key inside this one, if the key has no line of its own."""
         return replace(self, key=".".join(str(part) for part in (self.key, *parts) if part != ""))
 
     @property

@@ -47,7 +47,7 @@ class OwnRun:
     """
 
     folder: Path
-    """Folder of the run, for checkpoints and everything else that the script keeps."""
+    """Folder of the run, for checkpoints and anything else that the script keeps."""
     seed: int
     budget: float | None
     """Compute at which the platform ends the run; None in a script that runs by itself without one."""
@@ -69,7 +69,7 @@ class OwnRun:
         has_waited = self._hold()
         self._refuse_second_process()
         if has_waited and ATTEMPT_VARIABLE not in os.environ and os.fstat(self._file.fileno()).st_size > size:
-            raise ValueError(f"{self._file.name}: another process has logged this run meanwhile; {ONE_PROCESS}")
+            raise ValueError(f"{self._file.name}: another process has logged this run in the meantime; {ONE_PROCESS}")
         (folder / WRITER_FILE).write_text(f"{os.environ.get(ATTEMPT_VARIABLE, '')} {os.getpid()}")
         self._rows = self._whole_rows()
         """Step, compute, seconds and first byte of each row of the log."""

@@ -1,4 +1,4 @@
-"""Formats numbers and messages for people."""
+"""Formats numbers and messages for people to read."""
 
 import math
 import re
@@ -130,7 +130,7 @@ TOGETHER = "+"
 
 
 def parts_of(both: str, names: Iterable[str]) -> tuple[str, str] | None:
-    """The two variants whose changes this one has, by its name `a+b`; None if there are no two such variants."""
+    """The two variants whose changes this one combines, by its name `a+b`; None if there are no two such variants."""
     known = set(names)
     for place, character in enumerate(both):
         if character == TOGETHER and (first := both[:place]) in known and (second := both[place + 1 :]) in known:

@@ -25,8 +25,8 @@ CLAIMED, CLAIMED_OPACITY = "#56b4e9", 0.3
 PANELS = {False: "difference in pass rate", True: "ratio of compute"}
 """Panel titles, keyed by whether the panel's claims are about compute."""
 CLAIM_HEIGHT, LINE_HEIGHT, BELOW_BAR, ABOVE_BAR = 54, 16, 20, 9
-"""Heights in pixels: of a claim with one line of words, of each further line, and of the gaps below the claim's point
-and above its words."""
+"""Heights in pixels: of a claim with one line of words, of each additional line, and of the gaps below the claim's
+point and above its words."""
 LINE_LETTERS = 46
 """Limit on the letters per line, so that a line fits on a phone."""
 AIR = 0.24

@@ -31,7 +31,8 @@ def counter_titles(compute_name: str) -> dict[Counter, str]:
 def metric_chart(
     metric: str, runs: Mapping[str, tuple[pd.DataFrame, Style]], *, against: Counter, smoothed: int, compute_name: str
 ) -> Chart:
-    """One training metric of several runs, by label: the measured line faint, a mean over `smoothed` steps on top."""
+    """One training metric of several runs, by label: the measured line is faint, with a mean over `smoothed` steps on
+    top."""
     marks = []
     for label, (rows, style) in runs.items():
         if metric not in rows:
@@ -63,7 +64,7 @@ def metrics_chart(
     height: float,
     marks: Sequence[float] = (),
 ) -> Chart:
-    """The metrics of `titles`, one under the other with a common horizontal axis: zooming one zooms all.
+    """The metrics of `titles`, one below another with a common horizontal axis: zooming one zooms all.
 
     Each has the measured line (or the range of thinned steps) faint, and a mean over `smoothed` steps. `titles` are
     their headings, `height` is that of one of them in pixels, `marks` are places on the axis with a dotted line.

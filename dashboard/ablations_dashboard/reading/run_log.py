@@ -1,4 +1,4 @@
-"""What a run has written, for its page, and what the rules find in it; cached until a file changes."""
+"""The files that a run has written, read for its page, and what the rules find in them; cached until a file changes."""
 
 from collections.abc import Callable
 from contextlib import suppress

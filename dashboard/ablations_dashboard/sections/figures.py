@@ -118,7 +118,7 @@ def show_plane(results: Results, shown: Shown) -> None:
 
 
 def show_linearised(results: Results, shown: Shown) -> None:
-    """Show readings on axes on which eq. 1 is a straight line; the paper's grid takes some seconds."""
+    """Show readings on axes on which eq. 1 is a straight line; the paper's grid takes a few seconds."""
     few = only(results, shown.focus[:MOST_LINEARISED])
     try:
         comparison = paper_comparison(few)

@@ -27,4 +27,4 @@ def what_to_do(sweep: StartedSweep, row: RunRow) -> str:
         case State.CANCELLED | State.PREEMPTED:
             return f"The run was asked to stop.{said} {again} resumes it from its last checkpoint."
     retry = in_code(f"platform retry {sweep.name} {sweep.home.option}")
-    return f"The run ended before it was done.{said} {logs} shows why; {again} or, on Slurm, {retry} trains it on."
+    return f"The run ended before it was done.{said} {logs} shows why; {again} or, on Slurm, {retry} continues it."

@@ -1,7 +1,7 @@
 """Prepares the server for the first request: imports the drawing libraries and loads the saved readings of a sweep.
 
-Plotly, pandas and SciPy take more than a second to import, and 2,000 runs some seconds to read and compare. A thread
-does both from the server's start, while the browser still loads Streamlit's own scripts.
+Plotly, pandas and SciPy take more than a second to import, and 2,000 runs take a few seconds to read and compare. A
+thread does both from the server's start, while the browser still loads Streamlit's own scripts.
 
     python -m ablations_dashboard.server.preload APP_FILE [FLAGS OF STREAMLIT ...]
 """

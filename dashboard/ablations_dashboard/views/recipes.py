@@ -25,7 +25,7 @@ from scalerl.recipe.meaning import Meaning, meaning_of
 FILE, VARIANT = "recipe", "variant"
 """First word of a name: `recipe scalerl`, `variant loo/loo-loss`."""
 ONLY_IN_CSV = ("unit", "allowed", "of")
-"""Columns that the page has no room for."""
+"""Columns for which the page has no room."""
 
 
 @errors_on_page()
@@ -81,7 +81,7 @@ def is_of_logs(home: Home, name: str) -> bool:
 
 
 def setting_lines(left: AnyRecipe, right: AnyRecipe) -> list[dict[str, Any]]:
-    """A line for every setting of either recipe, differing ones first, otherwise in the order of a recipe."""
+    """A line for every setting of either recipe, differing ones first, otherwise in recipe order."""
     ours, theirs = recipe_settings(left), recipe_settings(right)
     lines = []
     for path in {**ours, **theirs}:

@@ -141,7 +141,7 @@ def show_state(sweep: StartedSweep, row: RunRow, folder: RunFolder) -> None:
 
 
 def show_metrics_of_run(sweep: StartedSweep, folder: RunFolder) -> None:
-    """Show all training metrics, one under the other with a common zoom."""
+    """Show all training metrics, one below another with a common zoom."""
     rows = load_metrics(folder)
     if rows.empty:
         st.info(no_steps_yet(sweep))
@@ -205,7 +205,7 @@ def show_log(sweep: StartedSweep, folder: RunFolder) -> None:
 
 
 def show_recipe_of_run(sweep: StartedSweep, folder: RunFolder) -> None:
-    """Show the recipe of the run, and its differences from the reference; of an imported run its source."""
+    """Show the recipe of the run, and its differences from the reference; for an imported run, its source."""
     if (source := source_of(folder)) is not None:
         st.markdown(
             f"Imported from {in_code(source.place)} by the reader {in_code(source.reader)}. Only its curves were "

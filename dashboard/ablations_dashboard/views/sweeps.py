@@ -63,7 +63,7 @@ def is_changing(home: Home, name: str) -> bool:
 
 @errors_on_page()
 def show_sweeps(home: Home, words: str) -> None:
-    """Show the sweeps whose name or question has the words."""
+    """Show the sweeps whose name or question contains the words."""
     found = [one for one in sweep_lines(home) if words in f"{one.name} {one.question}".lower()]
     if not found:
         st.info("No sweep matches this search.")

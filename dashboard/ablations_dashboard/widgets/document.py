@@ -19,8 +19,8 @@ from ablations_dashboard.widgets.theme import is_dark
 
 
 def show_document(blocks: Blocks, *, scope: str, sheets: Mapping[str, bytes] | None = None) -> None:
-    """Show the blocks. `scope` begins the names of their files; `sheets` are downloads in place of the shown tables, by
-    their names."""
+    """Show the blocks. The names of their files begin with `scope`; `sheets` are downloads that replace the shown
+    tables, by name."""
     for kind, several in groupby(blocks, lambda one: one.kind if isinstance(one, Text) else None):
         if kind is not None:
             _show_texts([one.text for one in several if isinstance(one, Text)], kind)

@@ -61,7 +61,7 @@ export default function ({ data, parentElement }) {
 }
 """
 NARROW_PX = 700
-"""Width of a place below which the narrow layout is drawn."""
+"""Width below which the narrow layout is drawn."""
 PLACE = '<div class="ablations-figure" style="width: 100%"></div>'
 
 

@@ -1,4 +1,4 @@
-"""Light or dark, as the reader's system asks: the pages follow it."""
+"""Light or dark: the pages follow the reader's system."""
 
 import streamlit as st
 

@@ -59,7 +59,7 @@ class Question:
     is_by_law: bool = False
     """True if the number depends on the law beyond the readings, so that the spread is estimated under each law."""
     form: str
-    """Format of the numbers in tables: "+z.3f", of which z leaves out the sign of -0.000."""
+    """Format of the numbers in tables: "+z.3f", where z drops the sign of -0.000."""
     heading: str
     """Heading of the column of numbers: "level − {reference}"."""
     axis: str
@@ -141,7 +141,7 @@ class Question:
         return self.contrast([(1.0, fits), (-1.0, baseline)], spread, comparisons)
 
     def contrast(self, sides: Sequence[Side], spread: RunToRun, comparisons: int) -> JointInterval | None:
-        """sum_v c_v mu_v, in the number of the question (of compute a ratio); None if a variant has no number."""
+        """sum_v c_v mu_v, in the number of the question (a ratio for compute); None if a variant has no number."""
         weights, variants = [weight for weight, _ in sides], [fits for _, fits in sides]
         laws = law_weights([fit for fits in variants for fit in fits]) if self.is_by_law else {"": 1.0}
         numbers = {law: found for law in laws if (found := self.on_one_footing(variants, law)) is not None}
@@ -165,7 +165,7 @@ class Question:
         return math.log(value) if value > 0 else -math.inf
 
     def in_unit(self, found: JointInterval) -> JointInterval:
-        """An interval in the unit of `widest` as numbers of the question: a ratio from its ln."""
+        """An interval in the unit of `widest`, converted to numbers of the question: a ratio from its ln."""
         return ratio_of_logs(found) if self.is_ratio else found
 
     def half_width(self, lo: float | None, hi: float | None) -> float:
@@ -207,7 +207,7 @@ class Answer:
     joint_verdict: str
     read_at: float | None = None
     """Compute up to which the variant and the reference are read, if that is less than the comparison's: then the
-    answer stands by itself and has no place in a ranking."""
+    answer is not ranked with the others."""
 
     @classmethod
     def of(cls, question: Question, found: JointInterval | None, *, read_at: float | None = None) -> "Answer":

@@ -10,7 +10,7 @@ from ablations.answers.forecasts import VariantFits, drawn_interval, root, searc
 from ablations.answers.run_to_run import RunToRun
 
 UNTOLD = (0.1, 0.9)
-"""Limits of a leader's share of the draws between which the leader of two curves is undecided."""
+"""Shares of the draws between which neither of two curves counts as the leader."""
 
 
 @dataclass(frozen=True, kw_only=True)

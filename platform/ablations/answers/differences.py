@@ -46,7 +46,7 @@ def mean_ceiling(fits: Sequence[Fit], spread: RunToRun) -> Interval:
 
     An unbounded variant is at least as high as the mean lower bound of its seeds' fits, and as the level it has
     reached; either may be wrong, so the level gets half the tail. With an unknown spread, as of one seed, the interval
-    is that of the fits in the mean: it describes these runs, not their recipe.
+    is that of the fits' mean: it describes these runs, not their recipe.
     """
     if not is_bounded(fits):
         estimate = _estimated(fits)

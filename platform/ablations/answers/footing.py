@@ -5,7 +5,7 @@
 A run within 10 % of C counts too, since runs of one length seldom end at the same compute, and all are read where the
 first of these ends. A run that ended before, because it failed, was cancelled or its log is short, is left out: it does
 not decide at which compute the others are compared. It is not missing at random if its recipe ended it, as a collapse
-does, so a remark names it, how far it came, and why it ended. A run that is still training is left out until it is
+does, so a remark names it, how far it came, and why it ended. A run that is still training is left out until it gets
 there. A run that went further is read at C, so that all differences stand on one footing.
 
 Where no run of a variant has come so far, the variant is read at a compute of its own, the one up to which the most of

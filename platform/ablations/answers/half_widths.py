@@ -29,7 +29,7 @@ MOST_OPEN_STUDIES = 1 - POWER
 """Maximum share of studies without an end of the interval at which a difference is still detected with a power of
 POWER."""
 LEAST_READINGS = 3
-"""Minimum number of readings of a run for a level, with the one before RL."""
+"""Minimum number of readings of a run for a level, including the one before RL."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -69,8 +69,8 @@ class Sizes:
     num_seeds: int
 
     def freedom(self, others: Sequence[Repeats], sides: int = 2) -> float:
-        """Degrees of freedom of a contrast of so many variants, as `RunToRun.of_contrast` computes them for variants of
-        equal spread; 0 if the spread is unknown.
+        """Degrees of freedom of a contrast of this many variants, as `RunToRun.of_contrast` computes them for variants
+        of equal spread; 0 if the spread is unknown.
         """
         n, V = self.num_seeds, self.num_variants
         own = V * (n - 1)

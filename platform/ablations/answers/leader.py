@@ -22,7 +22,7 @@ class Leader:
     ahead: Answer
     """The level of the leader minus that of the runner-up."""
     not_ruled_out: tuple[str, ...]
-    """Variants of which the 95 % interval of the difference from the leader contains 0, the highest first."""
+    """Variants whose difference from the leader has a 95 % interval that contains 0, the highest first."""
 
     def to_json(self) -> dict[str, Any]:
         """Plain data for JSON: {"variant": "prompts-24", "runner_up": "lr-0.00012", "ahead": 0.01, ...}."""

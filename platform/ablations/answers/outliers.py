@@ -29,7 +29,7 @@ class Unlike:
     ratio: float = 0.0
     """Standard deviation of its levels divided by that of all variants, if it stands out; else 0."""
     run: str = ""
-    """Name of the run that lies far from its siblings; empty for two seeds, since either may be the odd one out."""
+    """Name of the run that lies far from its siblings; empty for two seeds, since either could be the outlier."""
     apart: float = 0.0
     """Level of the outlying run minus the mean of its siblings."""
     since: float | None = None

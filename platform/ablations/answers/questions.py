@@ -127,7 +127,7 @@ BY_NAME = {question.name: question for question in QUESTIONS}
 
 
 def asked_at(question: Question, compute: float | None) -> Question:
-    """The question as a comparison at this compute measures it; by default at that of the runs that it is given."""
+    """The question as measured by a comparison at this compute; by default that of the given runs."""
     if question is not LEVEL or compute is None:
         return question
     return replace(

@@ -18,7 +18,7 @@ from scipy.optimize import root_scalar
 from ablations.answers.student import LEAST_VARIANCE
 
 UNKNOWN = ""
-"""An unknown start, which no other run shares."""
+"""A start that is unknown, so that no other run is taken to share it."""
 LEAST_SCALE = 0.25
 """Lower limit for the scatter of seeds, as a multiple of their reading errors, which are known to a factor of two."""
 

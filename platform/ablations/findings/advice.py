@@ -28,12 +28,12 @@ WANTED_SEEDS = 3
 MOST_SEEDS = 10
 """Limit on proposed seeds; beyond it, more compute helps more."""
 MOST_NAMED_OPEN = 2
-"""Limit on the variants that a sentence names; more are counted."""
+"""Limit on the variants that a sentence names; beyond it they are only counted."""
 MOST_CAUSES_SAID = 3
 """Limit on the sentences about causes."""
 WHY = Literal["spoiled", "short", "flat", "budget", "seeds", "apart"]
 """What keeps a question open: spoiled seeds, runs that ended early, a curve without a rise, too little compute, too few
-seeds, or seeds so far apart that no number that one would train helps."""
+seeds, or seeds so far apart that no affordable number of them helps."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -255,7 +255,7 @@ def _more_seeds(results: Results) -> list[int]:
 
 
 def advice_for(results: Results, name: str) -> str:
-    """Advice for one variant, for its line of a table: `level: 5 seeds; ceiling: twice the budget`."""
+    """Advice on one variant, for its line in a table: `level: 5 seeds; ceiling: twice the budget`."""
     line = results.compared(name)
     if line is None:
         return ""

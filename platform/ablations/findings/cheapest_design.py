@@ -68,7 +68,7 @@ class Prospect:
 
     @property
     def advisable(self) -> list[Foreseen]:
-        """The designs by cost that may be recommended: with two seeds or more, or with the requested number."""
+        """The designs that may be recommended, by cost: with two seeds or more, or with the requested number."""
         asked = self.blueprint.num_seeds
         return [one for one in self.by_cost if (len(one.choice.seeds) == asked if asked else len(one.choice.seeds) > 1)]
 

@@ -237,7 +237,7 @@ class WrittenCard:
 
 
 def read_card(folder: Path) -> WrittenCard | None:
-    """The card in a sweep's folder; None if there is none, AblationsError if it is damaged or of an earlier form."""
+    """The card in a sweep's folder; None if there is none, AblationsError if it is damaged or in an earlier format."""
     path = folder / CARD_FILE
     try:
         data = parsed_json(path.read_bytes())
@@ -267,7 +267,7 @@ def _written_claim(data: dict[str, Any]) -> JudgedClaim:
 
 
 def read_cards(home: Home) -> Iterator[WrittenCard | AblationsError]:
-    """Every card of a home folder, the last started sweep first; for an unreadable card, the error."""
+    """Every card of a home folder, the most recent sweep first; for an unreadable card, the error."""
     for name in home.sweep_names():
         try:
             card = read_card(home.sweep(name))

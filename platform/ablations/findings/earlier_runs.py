@@ -20,7 +20,7 @@ from scalerl.run.run_folder import RunFolder
 from scalerl.run.run_log import read_rows
 
 MOST_RUNS = 48
-"""Limit on the runs that are read, the last started sweep first: a fit takes some 40 ms."""
+"""Limit on the runs that are read, the most recent sweep first: a fit takes some 40 ms."""
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)

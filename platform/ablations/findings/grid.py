@@ -25,7 +25,7 @@ class Grid:
     axes: Mapping[str, tuple[str, ...]]
     """The values of each axis: numbers by size, words in the order of the file."""
     own: Mapping[str, str]
-    """The reference's own value on each axis; axes on which it has none are missing."""
+    """The reference's own value on each axis; axes without one are missing."""
     bases: Mapping[str, str]
     """The value of each axis with which the others are compared: the reference's own, else the first."""
     cells: Mapping[GridCell, str]

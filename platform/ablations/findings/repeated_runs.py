@@ -40,9 +40,9 @@ SAME = ("model", "tasks", "compute_unit_gpu_hours")
 REACHED = 2 / 3
 """Share of the window that a run's readings must cover, since runs that have learned less may spread differently."""
 MOST_RUNS_READ = 400
-"""Limit on the runs whose recipe is read, the last started sweep first: one takes a millisecond."""
+"""Limit on the runs whose recipe is read, the most recent sweep first: one takes a millisecond."""
 MOST_GROUPS = 48
-"""Limit on kept files of one sweep, one per group of runs, the newest ones."""
+"""Maximum number of files kept for one sweep, one per group of runs; the newest stay."""
 UNUSABLE = (*WITHOUT_RISE, "collapsed")
 
 

@@ -1,6 +1,6 @@
 """The results of a sweep so far: curves from run logs, fits, and the comparison with the reference.
 
-A run that cannot be fitted has a reason instead of a fit, so that one bad run hides no other.
+A run that cannot be fitted has a reason instead of a fit, so that one bad run does not hide the others.
 """
 
 from collections.abc import Mapping, Sequence

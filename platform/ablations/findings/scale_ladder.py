@@ -46,7 +46,7 @@ class ScaleLadder:
     at: float
     """Value of x for which the forecasts are made."""
     ladders: Mapping[str, Mapping[str, Ladder]]
-    """Ladders by variant, then by question; a question needs an interval at two scales or more."""
+    """Ladders by variant, then by question; a question needs intervals at two scales or more."""
     notes: tuple[str, ...] = ()
 
     @property

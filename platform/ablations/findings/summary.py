@@ -14,9 +14,9 @@ from html import escape
 from ablations.terminal.visible import made_visible
 
 ROWS_PRINTED = 10
-"""Rows of the text; a longer table names the number of the others."""
+"""Maximum number of rows of the text; a longer table ends with the number of remaining rows."""
 NAMES_IN_GROUP = 4
-"""Names in one group of `grouped`; a larger group names the number of the others."""
+"""Maximum number of names in one group of `grouped`; a larger group ends with the number of remaining ones."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -41,7 +41,7 @@ class Summary:
         return "\n".join([made_visible(self.title), *table, made_visible(self.closing)])
 
     def html(self) -> str:
-        """The whole table as HTML without links, scripts and styles of its own."""
+        """The whole table as HTML without links, scripts or styles of its own."""
         head = "".join(f"<th>{_text(heading)}</th>" for heading in self.headings)
         body = "".join(f"<tr>{''.join(f'<td>{_text(cell)}</td>' for cell in row)}</tr>" for row in self.rows)
         return (

@@ -8,7 +8,7 @@ Verdict = Literal[
     "resolved", "level only", "weak", "lower bound only", "collapsed", "fell", "no rise", "too noisy to tell"
 ]
 WITHOUT_RISE: tuple[Verdict, ...] = ("fell", "no rise", "too noisy to tell")
-"""Verdicts on a curve that falls, or that a flat line explains as well."""
+"""Verdicts on a curve that falls, or that a flat line explains equally well."""
 
 RESOLVED_WIDTH = 0.04
 """Twice the margin of 0.02 that the paper uses for A (ScaleRL §4)."""

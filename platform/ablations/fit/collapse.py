@@ -81,7 +81,7 @@ class ReadingNoise:
 def find_collapse(
     compute: np.ndarray, score: np.ndarray, *, start_score: float | None = None, sampling_variance: float = 0.0
 ) -> Collapse | None:
-    """The collapse of a curve; None if it is healthy, has recovered, never rose or is too short to tell.
+    """The collapse of a curve; None if the curve is healthy, has recovered, never rose or is too short to tell.
 
     `compute` ascends from above 0; `start_score` is the reading before RL; `sampling_variance` is the smallest variance
     that a reading can have. Costs at most one fit if the score has not fallen, else one per reading since the peak.

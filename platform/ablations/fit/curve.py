@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from pandas import DataFrame
 
 COUNTS = ("prompts", "samples", "step")
-"""Counts that a reading may have."""
+"""Names of the counts that a reading may have."""
 VARIANCES = ("answer_variance", "prompt_variance")
 """Variances of readings whose right answers were counted by prompt; NaN for other readings."""
 FIELDS_OF_READINGS = ("compute", "score", *COUNTS, *VARIANCES)

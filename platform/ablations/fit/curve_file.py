@@ -53,7 +53,8 @@ class SeedCurve:
 
 @dataclass(frozen=True, kw_only=True)
 class Declared:
-    """What a file says of all of its curves: `Declared(compute_unit="modelled GPU-hours", settings=FitSettings())`."""
+    """Declarations of a file about all of its curves: `Declared(compute_unit="modelled GPU-hours",
+    settings=FitSettings())`."""
 
     compute_unit: str = "compute"
     reference: str = ""
@@ -137,7 +138,8 @@ def read_seed_curves(path: Path | str, *, scale: str | None = None) -> list[Seed
 
 
 def read_declared(path: Path | str, *, scale: str | None = None) -> Declared:
-    """What the file says of all of its curves, or of those of one scale; raises FileError if rows contradict."""
+    """Declarations of the file about all of its curves, or about those of one scale; raises FileError if rows
+    contradict."""
     table, known = table_of_curves(path), dict[str, str]()
     for line, row in table.rows:
         if scale is None or row.get(SCALE_COLUMN) == scale:

@@ -27,15 +27,15 @@ from ablations.fit.collapse import ASSUMED_AUTOCORRELATION
 from ablations.fit.curve import Curve
 
 SHORTEST_FALL = 4
-"""Minimum number of readings, with the one before RL: two to fall from, and two that have fallen."""
+"""Minimum number of readings, including the one before RL: two to fall from, and two that have fallen."""
 LEAST_FOR_THREE = 7
-"""Fewest readings of which the last three are compared; of fewer, the last two."""
+"""Minimum number of readings for comparing the last three; with fewer, the last two are compared."""
 LEAST_BLOCKS = 8
-"""Fewest means of neighbours of a curve with at least twice as many readings."""
+"""Minimum number of means of neighbours in a curve that has at least twice as many readings."""
 LEAST_WANDER = 0.01
 """Smallest standard deviation assumed for readings of a run without the noise of finite samples."""
 LEAST_FALL_IF_COUNTED, LEAST_FALL_SE = 2.75, 4.0
-"""Standard errors beyond which a curve has fallen: with counted samples, and if readings alone tell their noise."""
+"""Standard errors beyond which a curve has fallen: with counted samples, and if only the readings show their noise."""
 LEAST_LATE_FALL_IF_COUNTED = 3.4
 """With counted samples, if only the last two of 7 to 15 readings have fallen: a second look at the same
 readings, which at 2.75 would double the false alarms."""

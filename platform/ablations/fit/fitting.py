@@ -36,8 +36,8 @@ RISE_PARAMETERS = 3
 FLAT = 0.05
 """p-value of flat lines below which curves rise."""
 NUM_WITHOUT_SHAPE = 2
-"""Readings, with the one before RL, that must not hold the whole rise of a curve if its ceiling is to be a law's: two
-show that it rose, not how."""
+"""Number of first readings, including the one before RL, that must not hold the whole rise of a curve if its ceiling is
+to be a law's: two show that it rose, not how."""
 LEAST_RISE = 0.05
 """Maximum apparent rise of a flat curve, in pass rate; a curve with a larger apparent rise is too noisy to tell."""
 NUM_LAW_DRAWS = 500
@@ -47,7 +47,7 @@ NUM_LOWER = 33
 ABOVE = 3.0
 """Standard errors by which the mean of the last readings may exceed a known ceiling."""
 EDGE = 0.1
-"""An interval of ln C_mid or ln B that ends this close to the edge of the search range has no end there."""
+"""An interval of ln C_mid or ln B that ends this close to the edge of the search range counts as open there."""
 
 
 def fit_curve(
@@ -213,7 +213,7 @@ class Estimate:
     best: Solution
     r0_slack: float | None
     noises: Noise
-    """All noises averaged over."""
+    """All noise models that the fit averages over."""
     rough_variance: float
     """Rough variance of a reading, inflated so that readings may be treated as independent."""
 

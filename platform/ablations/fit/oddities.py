@@ -20,7 +20,7 @@ MOST_READINGS_NAMED = 5
 LEAST_LIKELY = 0.005
 """Probability below which residuals are too small for the sampling noise that the samples imply."""
 FALLING = -3.0
-"""Slope of a straight line, in standard errors, below which a curve falls."""
+"""Slope of a straight line, in standard errors, below which a curve counts as falling."""
 NEAR_WALL = 0.02
 """Distance from the edge of the range of ln B that counts as being at the edge."""
 MAD_TO_SD = 1.4826

@@ -15,7 +15,7 @@ import numpy as np
 def answer_variance(right: np.ndarray, judged: np.ndarray) -> float:
     """Unbiased variance of p for fixed prompts: sum k_i v_i / n^2 with v_i = c_i (k_i - c_i) / (k_i (k_i - 1)).
 
-    v_i estimates p_i (1 - p_i). A prompt with one answer counts as drawn anew: v_i = p (1 - p).
+    v_i estimates p_i (1 - p_i). A prompt with one answer counts as newly drawn: v_i = p (1 - p).
     """
     n = judged.sum()
     p = right.sum() / n

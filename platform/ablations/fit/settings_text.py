@@ -24,7 +24,7 @@ def settings_text(settings: FitSettings) -> str:
 
 
 def settings_in(text: str, place: Place) -> FitSettings:
-    """The settings in such a text; raises FileError if they are unusable."""
+    """The settings in such a text; raises FileError if it is unusable."""
     if not text:
         return FitSettings()
     try:

@@ -18,12 +18,12 @@ from scalerl.readable_folders import refuse_unreadable
 GZIP, UTF_16 = b"\x1f\x8b", (b"\xff\xfe", b"\xfe\xff")
 DELIMITERS = (",", ";", "\t")
 ABOVE_HEADER = ("#", "sep=")
-"""What begins lines above the header: comments, and the line that tells Excel the delimiter."""
+"""Beginnings of lines above the header: comments, and the line that tells Excel the delimiter."""
 DECIMAL_COMMA = re.compile(r"([+-]?\d+),(\d+(?:[eE][+-]?\d+)?)")
 THOUSANDS = re.compile(r"[+-]?[1-9]\d{0,2},\d{3}")
 DECIMAL_POINT = re.compile(r"[+-]?\d*\.\d+(?:[eE][+-]?\d+)?")
 MISSING = {"", "-", "--", "n/a", "na", "none", "null", "<na>"}
-"""Texts of a value that is missing, in small letters."""
+"""Texts for a missing value, in lower case."""
 
 
 def is_curve_file(name: str) -> bool:
@@ -46,12 +46,12 @@ class TextTable:
 
 
 def text_of(path: Path) -> str:
-    """The text of a file in UTF-8 or UTF-16, which gzip may have compressed; FileError if it is none."""
+    """The text of a file in UTF-8 or UTF-16, which gzip may have compressed; FileError if it is something else."""
     return "".join(text_lines(path))
 
 
 def text_lines(path: Path) -> Iterator[str]:
-    """The lines of such a file, each with its end, one after the other; a carriage return ends none."""
+    """The lines of such a file, each with its end, one after the other; a carriage return does not end a line."""
     place, number = Place(source=str(path)), 0
     try:
         refuse_unreadable(path)
@@ -185,7 +185,7 @@ def number_in(text: str, column: str, place: Place) -> float:
 
 
 def number_advice(text: str) -> str:
-    """What to write instead of a text that is no number; "" if unknown."""
+    """What to write instead of a text that is not a number; "" if unknown."""
     if text.endswith("%"):
         return "; divide percent by 100"
     return "; write no sign between thousands, and a decimal point" if "," in text else ""

@@ -21,7 +21,7 @@ OF_ITS_RUN = {"_step", "_runtime", "_timestamp"}
 STEP_NAME = re.compile(
     r"((env|global|gradient|grad|num|optimi[sz]er|rl|total|train(ing)?)_)*(step|iteration|iter|update|epoch)s?"
 )
-"""Names of steps, in small letters, with signs as underscores and without what stands before a slash."""
+"""Names of steps, in lower case, with signs as underscores and without anything before a slash."""
 COMPUTE_COLUMN = re.compile(
     rf"{STEP_NAME.pattern}|((total|train(ing)?)_)?compute|(\w+_)?(hours?|flops?|tokens?|episodes?)|relative_time_\w+"
 )
@@ -30,12 +30,12 @@ METRIC_WORD = re.compile(
     r"|train(ing)?|val(id|idation|ue)?"
     r"|aime|amc|arc|countdown|gpqa|gsm8k|humaneval|livecodebench|math|mbpp|minerva|mmlu|olympiad(bench)?)\d*"
 )
-"""Words of which names of metrics and of data sets are made, those of runs hardly."""
+"""Words that occur in names of metrics and data sets, but hardly ever in names of runs."""
 METRIC_SECTION = re.compile(r"(actor|critic|env|eval|perf|rollout|test|timing\w*|train|val|validation)(-\w+)?/")
 
 
 SPREAD = re.compile(r".*[-_ .(/](std|stdev|stderr|sem|ci\d*|lower|upper|_min|_max)\)?", re.IGNORECASE)
-"""Names of what says how far the values of another column spread."""
+"""Names of measures of the spread of the values in another column."""
 LIKE_A_NUMBER = re.compile(r"[-+]?[\d.,_]+(e[-+]?\d+)?%?", re.IGNORECASE)
 OTHER_NAMES = "`import` reads other names with --score, --compute, --variant and --seed"
 

@@ -33,7 +33,7 @@ from scalerl.run.run_folder import write_atomically
 TIMEOUT_S = 5.0
 """Time limit for the webhook's answer."""
 MOST_LINES = 10
-"""Maximum number of events in the text of one message; `events` has all."""
+"""Maximum number of events in the text of one message; `events` has all of them."""
 MOST_CHARACTERS = 1900
 """Maximum length of a text; Discord rejects more than 2,000 characters."""
 

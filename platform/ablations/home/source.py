@@ -69,7 +69,7 @@ class RunSource:
     files: tuple[SourceFile, ...] = ()
 
     def write(self, folder: RunFolder) -> None:
-        """Write the file if its content is new, so that readings of the run stay."""
+        """Write the file if its content is new, so that readings of the run stay valid."""
         path, content = folder.path / SOURCE_FILE, json.dumps(asdict(self), indent=1).encode()
         if not path.exists() or path.read_bytes() != content:
             write_atomically(path, content)

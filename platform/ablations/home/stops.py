@@ -51,7 +51,7 @@ class Stopped:
     """Interval of A in the fit at that time; None without a fit, or for an end that the evaluations do not bound."""
     A_hi: float | None
     budget_gpu_hours: float
-    """Budget at the decision; under another budget or `stop` block the run is judged again."""
+    """Budget at the decision; under a different budget or `stop` block the run is judged again."""
     stop: dict[str, Any]
 
     def text(self, plan: Plan) -> str:

@@ -20,7 +20,7 @@ from ablations.logs.steps_back import places_of_resumes
 from ablations.text import counted
 
 SHARE_OF_TRAINING_STEPS, SHARE_OF_SCORE_STEPS = 0.9, 0.5
-"""Shares of steps: of the training steps that a column must have, and of the score's steps that training must have."""
+"""Minimum shares: of the training steps that a column must have, and of the score's steps that training must have."""
 MOST_AT_THE_END = 3
 """Number of rows that a column may lack at the end and still count as logged."""
 MOST_ATTEMPTS_SAID = 3

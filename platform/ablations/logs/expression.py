@@ -96,7 +96,7 @@ OPERATORS: dict[str, Callable[..., np.ndarray]] = {
     "!=": _compared(np.not_equal),
 }
 COMPARISONS = ("<=", ">=", "==", "!=", "<", ">")
-"""Comparison signs in the order of the search, longer ones first."""
+"""Comparison operators in search order, longer ones first."""
 FUNCTIONS: dict[str, tuple[Callable[..., np.ndarray], int, int]] = {
     "cumsum": (np.nancumsum, 1, 1),
     "diff": (increases, 1, 1),

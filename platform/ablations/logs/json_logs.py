@@ -1,4 +1,4 @@
-"""Logs as JSON: one row per line, one list of rows, or the state of a Hugging Face trainer."""
+"""JSON logs: one row per line, one list of rows, or the state of a Hugging Face trainer."""
 
 import json
 from collections.abc import Iterator, Mapping

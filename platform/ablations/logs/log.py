@@ -41,7 +41,7 @@ class Log:
     columns: Mapping[str, np.ndarray]
     """Numbers in the order of logging, float64, all of one length; NaN if a row has no value."""
     steps: Sequence[str]
-    """Columns in which this kind of file has the step; each row uses the first that it has."""
+    """Columns that hold the step in this kind of file; each row uses the first that it has."""
     config: Mapping[str, str] = field(default_factory=dict)
     nans: Callable[[str], int] = field(default=lambda _: 0)
     """Number of NaN values logged in a column; missing values do not count."""
@@ -52,7 +52,7 @@ class Log:
     clock: Callable[[], np.ndarray | None] = field(default=lambda: None)
     """The time of each row in seconds since 1970, if the file has it."""
     begins: tuple[int, ...] = ()
-    """The rows with which later parts of the run begin, written by other processes."""
+    """The rows at which later parts of the run, written by other processes, begin."""
     restarts: tuple[tuple[int, np.ndarray], ...] = ()
     """For each restart marked in the file: its first row, and True for each row that it overwrites."""
     axes: Mapping[str, str] = field(default_factory=dict)

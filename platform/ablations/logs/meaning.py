@@ -56,7 +56,7 @@ class LogMeaning:
 
     @property
     def preset(self) -> Preset | None:
-        """The names of the trainer, if one is named; AblationsError for an unknown trainer."""
+        """The metric names of the trainer, if one is named; AblationsError for an unknown trainer."""
         return None if self.trainer is None else find_preset(self.trainer)
 
     @property
@@ -227,7 +227,7 @@ def curve_of_log(log: Log, meaning: LogMeaning, *, name: str, start: str) -> tup
     of_all = counted(int(is_scored.sum()), "evaluation")
     if untimed.any():
         at = _first_steps(values.step[untimed])
-        said.append(f"{int(untimed.sum())} of {of_all} left out, as the time of their step is missing ({at})")
+        said.append(f"{int(untimed.sum())} of {of_all} left out, since the time of their step is missing ({at})")
     if dropped := int(is_scored.sum() - is_reading.sum() - untimed.sum()):
         said.append(f"{dropped} of {of_all} have no compute at their step")
     return curve, [*said, *filter(None, thinned)]

@@ -17,7 +17,7 @@ USUAL_NAMES = (
 `dapo-s0.5` is no seed 0, and `dapo-s1-0.01` is not dated.
 """
 SEED_INSIDE = re.compile(r"(?:(.+?)[-_.,/ (]+)?seed[-_= ]*(\d+)\)?([-_.,/ ].+)", re.IGNORECASE)
-"""A common form with the seed in the middle or first: `dapo_seed1_lr1e-6` and `seed1_dapo_lr1e-6` are variant
+"""A common form with the seed in the middle or at the start: `dapo_seed1_lr1e-6` and `seed1_dapo_lr1e-6` are variant
 `dapo_lr1e-6`."""
 
 

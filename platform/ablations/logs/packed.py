@@ -51,7 +51,7 @@ class Packed(Protocol):
 
 @dataclass(frozen=True, eq=False, slots=True)
 class Numbers:
-    """Plain numbers: `Numbers(array, IS_FLOAT)`, or with the kind of each, as in KIND_OF."""
+    """Plain numbers: `Numbers(array, IS_FLOAT)`, or with a kind for each, as in KIND_OF."""
 
     array: np.ndarray
     kinds: np.ndarray | int
@@ -77,7 +77,7 @@ class Numbers:
 
 @dataclass(frozen=True, eq=False, slots=True)
 class Words:
-    """Values that repeat, by their place among the different ones."""
+    """Repeating values, stored as indices into the distinct ones."""
 
     words: tuple[Any, ...]
     places: np.ndarray

@@ -23,9 +23,9 @@ class Preset:
     seconds: tuple[str, ...]
     """Times of one step in seconds; all times in a log are added."""
     older_seconds: tuple[tuple[str, ...], ...] = ()
-    """Times in older versions: each tuple instead of `seconds`, if the log has none of those before it."""
+    """Names of the times in older versions: each tuple replaces `seconds` if the log has none of the preceding ones."""
     summands: tuple[str, ...] = ()
-    """Scores that the others sum up if a log has several of them; any of these may then be meant."""
+    """Scores that summarise the others if a log has several of them; any of these may then be meant."""
     not_scores: tuple[str, ...] = ()
     """Names that look like scores."""
     steps: tuple[str, ...] = ()

@@ -53,7 +53,7 @@ def as_number(value: Any) -> float | None:
 
 
 class NoNumber(AblationsError):
-    """A value of a column is a text."""
+    """A value in a column is a text."""
 
     def __init__(self, value: Any) -> None:
         super().__init__(value)

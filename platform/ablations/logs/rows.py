@@ -26,7 +26,7 @@ from ablations.logs.row_values import (
 )
 
 OF_RUNS = {"seed", "run", "run_id", "trial"}
-"""Names of columns whose numbers may tell runs apart."""
+"""Names of columns whose numbers may distinguish runs."""
 ROWS_OF_A_CHUNK, VALUES_OF_A_CHUNK = 256, 50_000
 """Number of rows packed at once; fewer if they have many values."""
 ROWS_BY_COLUMN = 4096
@@ -301,7 +301,7 @@ def log_of_columns(
     begins: Sequence[int] = (),
     restarts: Sequence[tuple[int, np.ndarray]] = (),
 ) -> Log:
-    """A log of columns; the arguments are those of `log_of_rows`."""
+    """A log of columns; the arguments are the same as for `log_of_rows`."""
     if not columns.num_rows:
         raise Place(source=columns.place).error(without, "let the trainer log at least one step first")
     return Log(

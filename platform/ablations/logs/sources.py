@@ -45,9 +45,9 @@ EVALUATIONS = re.compile(
 )
 """Names of files that may hold the scores of a run whose generic file has only the training metrics."""
 PART_OF_A_NAME = re.compile(r"(s|seed|seed[-_=])?\d+", re.IGNORECASE)
-"""Names that tell the runs of one folder apart: `dapo/seed1` is `dapo-seed1`."""
+"""Names that distinguish the runs of one folder: `dapo/seed1` is `dapo-seed1`."""
 ROLLOUTS = re.compile(r"(train|val)_data_step\d+\.jsonl")
-"""Files of NeMo-RL with the answers of a step, beside its logs."""
+"""Files that NeMo-RL writes beside its logs, with the answers of a step."""
 DOWNLOAD = re.compile(r"run-(.+)-tag-.+")
 """The name of a file exported by TensorBoard's page, without its extension."""
 SECOND_CHOICES = (".json", ".log", ".out", ".txt")

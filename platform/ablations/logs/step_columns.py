@@ -12,7 +12,7 @@ STEP_COLUMN = "step"
 class StepColumns:
     """Values with their steps: a row for the values that a file has of a step one after the other.
 
-    A further row begins with a value that comes again.
+    A new row begins when a value repeats.
     """
 
     def __init__(self) -> None:
@@ -29,7 +29,7 @@ class StepColumns:
         return len(self._steps)
 
     def log(self, place: str, step: int, name: str, value: float) -> None:
-        """Add a value; one with the name of the step column is left out, since the step has its column already."""
+        """Add a value; one with the name of the step column is left out, since the step already has its column."""
         if name == STEP_COLUMN:
             return
         if (column := self._columns.get(name)) is None:
@@ -51,7 +51,7 @@ class StepColumns:
         return (np.arange(steps.size) < row) & (steps >= step)
 
     def columns(self, place: str) -> RowColumns:
-        """All rows by column, the step among them; the values are handed over."""
+        """All rows by column, including the step; the values are handed over."""
         found = {STEP_COLUMN: (np.arange(len(self._steps)), np.array(self._steps))}
         while self._columns:
             name = next(iter(self._columns))

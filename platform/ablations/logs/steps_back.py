@@ -13,14 +13,14 @@ USUAL_QUANTILE = 0.25
 MOST_OF_BACK = 0.9
 """Quantile of the steps back that counts as the distance between writers that run side by side."""
 SHARE_OF_MIXED = 0.25
-"""Share of steps lower than the previous one, above which the steps are unordered."""
+"""Share of steps lower than the previous one, above which the steps count as unordered."""
 
 
 def places_of_resumes(at: np.ndarray, begins: Collection[int], *, may_stay: bool) -> list[int]:
     """The places in `at`, steps in the order of logging, at which an attempt begins again at an earlier step.
 
     `begins` are places at which another process begins to write. No attempt begins where a step is logged late, or
-    where several writers log each step. With `may_stay`, an attempt may begin at the last step of the one before.
+    where several writers log each step. With `may_stay`, an attempt may begin at the last step of the previous one.
     """
     firsts = np.flatnonzero(np.diff(at, prepend=np.nan) != 0)
     if not may_stay or firsts.size <= MOST_STEPS * at.size:  # several rows of each step

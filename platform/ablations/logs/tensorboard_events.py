@@ -27,7 +27,7 @@ PACKAGE = "tensorboard"
 
 @dataclass(kw_only=True)
 class EventFile:
-    """What is known of an event file: `EventFile(row=0)`."""
+    """What is known about an event file: `EventFile(row=0)`."""
 
     row: int
     """The row of the log at which the file begins."""

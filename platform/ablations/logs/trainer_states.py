@@ -18,7 +18,7 @@ HISTORY = "log_history"
 SUMMARY = "train_runtime"
 """Column of the row that is added after training, and that no checkpoint has."""
 LEAST_GAP_S = 60.0
-"""Time difference in seconds below which the files of two runs may owe their times to a copy."""
+"""Time difference in seconds below which the files of two runs may have their times from a copy."""
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -41,7 +41,7 @@ class TrainerState:
 
 
 def newest_history(paths: Sequence[Path]) -> tuple[Path, str]:
-    """The state with the longest history of the newest run, and a note on states of others, which are left out.
+    """The state with the longest history of the newest run, and a note on the states of other runs, which are left out.
 
     Raises AblationsError if the times of the files do not tell which run is the newest.
     """

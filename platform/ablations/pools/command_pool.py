@@ -20,7 +20,7 @@ from ablations.signals import interrupts_wait
 from ablations.text import counted
 
 MOST_LOSSES = 3
-"""Consecutive losses of a run without a completed step, after which it is not restarted."""
+"""Number of consecutive losses without a completed step, after which a run is not restarted."""
 
 
 class Losses:
@@ -221,7 +221,7 @@ class CommandPool:
             return Ended(run=run_id, why=f"{why}; {given_up}")
         self._waiting = {run_id: budget_gpu_hours} | self._waiting  # before those that have not begun
         wait_again(self.home.run(run_id), budget_gpu_hours)
-        return Ended(run=run_id, why=f"{why}; it goes on from its last checkpoint")
+        return Ended(run=run_id, why=f"{why}; it resumes from its last checkpoint")
 
     def _ask_to_stop(self, run_ids: Iterable[str]) -> None:
         for run_id in run_ids:

@@ -20,7 +20,8 @@ class RunsHeld(AblationsError):
 
 
 def equal_failures(ends: Sequence[tuple[State, str]], number: int = EQUAL_FAILURES) -> str | None:
-    """The last message if the last `number` runs to end all failed with the same cause; `ends` are in order of time.
+    """The last message if the last `number` runs to end all failed with the same cause; `ends` are in chronological
+    order.
 
     >>> equal_failures([(State.FAILED, "step 3: no GPU"), (State.FAILED, "step 5: no GPU"), (State.FAILED, "no GPU")])
     >>> equal_failures([(State.FAILED, "no GPU")] * 3)

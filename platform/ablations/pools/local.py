@@ -1,4 +1,4 @@
-"""The site that is this machine: runs are processes, through submitit's local executor.
+"""This machine as a site: runs are processes, through submitit's local executor.
 
 submitit only starts the processes. Each submission has its own folder, because submitit returns old results from a
 folder that is reused. submitit hides all GPUs from a local job that asks for none, so each job is told which are its
@@ -27,7 +27,7 @@ NO_TIME_LIMIT_MIN = 60 * 24 * 365
 
 @dataclass(kw_only=True)
 class LocalJob:
-    """A run's process, and the GPUs that it was dealt."""
+    """A run's process, and the GPUs assigned to it."""
 
     process: submitit.Job[None]
     gpus: tuple[str, ...]
@@ -80,7 +80,7 @@ class ThisMachine:
 
 
 def most_runs_here(threads: int, gpus: Sequence[str], gpus_of_run: int) -> int:
-    """Number of runs with so many threads and GPUs that this machine can train at once; at least one."""
+    """Number of runs with this many threads and GPUs each that this machine can train at once; at least one."""
     most = (os.cpu_count() or 1) // threads
     return max(1, min(most, len(gpus) // gpus_of_run) if gpus else most)
 

@@ -11,7 +11,8 @@ from scalerl.recipe.command import AnyRecipe, CommandRecipe
 
 
 def threads_of_node(recipe: AnyRecipe, asked: Resources) -> int:
-    """CPU threads that a run uses on its busiest node; if the nodes do not suit the run, those of the whole run."""
+    """CPU threads that a run uses on its busiest node; the threads of the whole run if it cannot be placed on the
+    nodes."""
     if isinstance(recipe, CommandRecipe) or asked.nodes == 1 or recipe.cluster.type != "wall":
         return recipe.total_threads
     threads = recipe.cluster.generator_threads

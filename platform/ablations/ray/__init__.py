@@ -1,8 +1,8 @@
-"""Trains runs on a Ray cluster, which starts our processes and is asked for nothing else. A map of the room:
+"""Trains runs on a Ray cluster, which only has to start our processes. A map of the room:
 
 order           what one attempt at a run asks of the cluster, how many runs fit, and what its nodes need to know
 ray_site        starts the runs of a sweep on a cluster
-driver_process  the command's side of Ray's driver, which is a process of its own
+driver_process  the command's side of Ray's driver, which is a separate process
 driver          the program of that process: the only file that imports Ray
 node            starts, watches and ends a run's process on a node, inside a Ray worker
 job             the program of that process

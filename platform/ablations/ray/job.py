@@ -1,4 +1,4 @@
-"""The program of a run's process on a node: trains the run, or serves as the agent of a further node.
+"""The program of a run's process on a node: trains the run, or serves as the agent of an additional node.
 
     python -m ablations.ray.job ATTEMPT NODE HOST NICENESS      HOST is an address of node 0
 

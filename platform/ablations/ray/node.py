@@ -1,6 +1,6 @@
 """A node's part of an attempt, inside a Ray worker: starts a separate process, waits for it, and cleans up after it.
 
-The process has a session and an environment of its own, so that nothing of Ray's enters it. If the worker ends, however
+The process has a session and an environment of its own, so that nothing from Ray enters it. If the worker ends, however
 it ends, the warden kills the process.
 """
 
@@ -23,7 +23,7 @@ LOOK_AT_PROCESS_EVERY_S = 0.2
 RAYLET = "RAY_RAYLET_PID"
 """Ray's variable for the process that starts its workers and gives them their low priority."""
 OF_RAY = frozenset({"PYTHONBREAKPOINT", "SPT_NOENV"})
-"""Variables that Ray sets in its workers, beside those that begin with RAY_."""
+"""Variables that Ray sets in its workers, in addition to those that begin with RAY_."""
 
 
 def run_part(attempt: Path, node: int, host: str) -> str:

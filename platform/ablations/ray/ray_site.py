@@ -1,4 +1,4 @@
-"""The site that is a Ray cluster: each attempt at a run is an actor on one node, or one on each of several.
+"""The Ray cluster as a site: each attempt at a run is an actor on one node, or one on each of several.
 
 >>> site.start("81d2f0a95c3b", 2000.0)
 """
@@ -33,7 +33,7 @@ class RaySite:
 
     @cached_property
     def snapshot(self) -> Path:
-        """The folder of the code, as of the first start."""
+        """The folder of the code, copied when the first run starts."""
         return take_snapshot(self.home)
 
     @property

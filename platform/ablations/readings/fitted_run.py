@@ -1,4 +1,4 @@
-"""The curve of a run with its fit, or the reason why it has none, so that one bad run hides no other."""
+"""The curve of a run with its fit, or the reason why it has none, so that one bad run does not hide the others."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
@@ -74,8 +74,8 @@ class FittedRun(FittedCurve):
     warnings: tuple[str, ...] = ()
     """The last warnings of the trainer about its health and its files."""
     state: State | None = None
-    """State of the run according to its own files; None for one that has not started, and for an imported run of
-    which no more is known than its curve."""
+    """State of the run according to its own files; None for one that has not started, and for an imported run of which
+    only the curve is known."""
     message: str = ""
     """The last message of its trainer."""
     hours: Hours | None = None

@@ -145,7 +145,7 @@ class HoursSoFar:
         self._wasted = dict.fromkeys(WASTE_HEADINGS, 0.0)
 
     def add(self, row: Mapping[str, Any]) -> None:
-        """Add a row; only rows of optimiser steps count."""
+        """Add a row; only rows of optimiser steps are counted."""
         if row["kind"] != "train":
             return
         spent, self._compute, self._last = row["compute_gpu_hours"] - self._compute, row["compute_gpu_hours"], row

@@ -36,7 +36,8 @@ from scalerl.run.run_folder import RunFolder
 from scalerl.run.run_log import log_fault, read_rows
 
 MOST_KEPT = 6
-"""Limit on saved readings of one run, the newest ones: readings differ by settings, tasks, and names in other sweeps.
+"""Maximum number of saved readings of one run; the newest stay. Readings differ by settings, tasks, and names in other
+sweeps.
 """
 RECIPE = "recipe.json"
 BEGUN_WITH = ("model", "tasks", "warm_start")

@@ -1,4 +1,4 @@
-"""A study as a data set that anybody can read: one CSV file with every held-out evaluation, and a card beside it.
+"""A study as a data set that anyone can read: one CSV file with every held-out evaluation, and a card beside it.
 
     loo-curves/curves.csv   a row per evaluation; `platform compare` reads it without options
     loo-curves/README.md    the card: Markdown below a head of YAML, as dataset cards of Hugging Face have one
@@ -28,7 +28,7 @@ from scalerl.run.run_folder import write_atomically
 CURVES, CARD = "curves.csv", "README.md"
 TAGS = ("reinforcement-learning", "language-models", "scaling-laws", "learning-curves", "ablation-study")
 SIZE_CATEGORIES = {1_000: "n<1K", 10_000: "1K<n<10K", 100_000: "10K<n<100K", 1_000_000: "100K<n<1M"}
-"""Categories of Hugging Face by the number of rows below which they end."""
+"""Hugging Face's size categories, by the number of rows below which each ends."""
 
 
 def paths_of(to: Path) -> tuple[Path, Path]:

@@ -1,4 +1,4 @@
-"""A search: proposes trials one after the other, trains and fits each, and tells the sampler the result.
+"""A search: proposes trials one after another, trains and fits each, and tells the sampler the result.
 
     until there are as many trials as requested:
         while fewer than `jobs` runs train: ask for a point, plan it as variant trial-000, trial-001, ..., train it

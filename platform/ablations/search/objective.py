@@ -1,7 +1,7 @@
 """Scores a trial by its fits: one number for each objective of a search.
 
-`value` is for people: None if the curve never reaches the score. `told` is for a sampler: always finite. A score out of
-reach, or one that needs more than CAP times the budget, is reported as CAP times the budget rather than as a failed
+`value` is for readers: None if the curve never reaches the score. `told` is for a sampler: always finite. A score out
+of reach, or one that needs more than CAP times the budget, is reported as CAP times the budget rather than as a failed
 trial, because samplers forget failed trials and propose them again. A larger penalty would flatten every other
 difference for a Gaussian process.
 """
@@ -29,7 +29,7 @@ def is_maximised(objective: Objective) -> bool:
 
 
 def value(objective: Objective, fits: Sequence["Fit"], compute_unit_gpu_hours: float) -> float | None:
-    """Mean of the objective over seeds, with one fit each; compute is in modelled GPU-hours, as a geometric mean.
+    """Mean of the objective over seeds, one fit per seed; compute is in modelled GPU-hours, as a geometric mean.
 
     A is that of `platform compare` and `platform fit`, over all families of curves that fit.
     """

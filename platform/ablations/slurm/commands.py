@@ -53,7 +53,7 @@ class SlurmSilent(SlurmError):
 class Job:
     """A job or an array task: `Job(id="17_3", name="loo.4f2a91", state="PENDING", reason="Priority")`.
 
-    `queue` lists ended jobs for some minutes, `accounting` for months.
+    `queue` lists ended jobs for a few minutes, `accounting` for months.
     """
 
     id: str

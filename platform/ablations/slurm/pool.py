@@ -142,7 +142,7 @@ class SlurmPool:
     def submit(self) -> list[Submission]:
         """Submit the added runs that have no job yet: one array per budget, in chunks of MaxArraySize.
 
-        A run that trains to a smaller budget gets a job that follows the present one. Only one process at a time may
+        A run that trains to a smaller budget gets a job that follows the current one. Only one process at a time may
         submit from a home folder, so two sweeps never both submit a run that they share.
         """
         for run_id in [run_id for run_id in self._waiting if run_id in self.cancelled]:

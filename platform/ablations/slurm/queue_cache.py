@@ -1,6 +1,6 @@
 """Slurm's answers about the jobs of a home folder; all commands together query at most once in ten seconds.
 
-Answers stay on disk, because Slurm forgets an ended job after some minutes, and without accounting nobody else knows
+Answers stay on disk, because Slurm forgets an ended job after a few minutes, and without accounting nobody else knows
 how it ended.
 
     <home>/slurm.json

@@ -31,7 +31,7 @@ def is_stuck(*, num_steps: int, num_restarts: int) -> bool:
 def requeue_this_job() -> None:
     """Requeue the job of this process; Slurm ends the process in the meantime.
 
-    Returns after `WAIT_FOR_THE_END_S` if the controller does not answer for so long.
+    Returns after `WAIT_FOR_THE_END_S` if the controller does not answer for that long.
     """
     deadline = time.monotonic() + WAIT_FOR_THE_END_S
     while time.monotonic() < deadline:
@@ -44,7 +44,7 @@ def requeue_this_job() -> None:
 def is_preempted() -> bool:
     """True if Slurm is about to end this job for another one, or if the controller does not answer.
 
-    Waiting in vain costs a node some minutes; leaving costs the run its place in the queue.
+    Waiting in vain costs a node a few minutes; leaving costs the run its place in the queue.
     """
     try:
         return re.search(r"PreemptTime=\d", commands.run_command("scontrol", "show", "job", own_job())) is not None
@@ -69,6 +69,6 @@ def requeue_without_its_first_node() -> None:
 
 
 def own_job() -> str:
-    """Slurm's id of this job; of an array that of the task, since one task has its array's number as SLURM_JOB_ID."""
+    """Slurm's id of this job; in an array the id of the task, since one task has its array's number as SLURM_JOB_ID."""
     array = os.environ.get("SLURM_ARRAY_JOB_ID")
     return f"{array}_{os.environ['SLURM_ARRAY_TASK_ID']}" if array else os.environ["SLURM_JOB_ID"]

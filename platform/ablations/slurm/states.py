@@ -1,7 +1,7 @@
 """The state of a run, from its own status file and from what Slurm says about its job.
 
-The run's own status has priority: a run that reports to be done is done, and a failed one names the cause. Slurm knows
-the rest: which jobs wait and why, which were ended from outside, and which are gone.
+The run's own status has priority: a run that reports that it is done is done, and a failed one names the cause. Slurm
+knows the rest: which jobs wait and why, which were ended from outside, and which are gone.
 """
 
 import time
@@ -91,8 +91,8 @@ class SlurmStates:
 
 
 def in_slurm(own: RunState, job: Job, *, has_begun: bool) -> RunState:
-    """Combine the run's own state `own`, which is not done, with its last job. The own state is about this job only if
-    the run `has_begun` to train in it.
+    """Combine the run's own state `own`, which is not done, with its last job. The run's own state is about this job
+    only if the run `has_begun` to train in it.
     """
     if job.waits:
         waits = f"job {job.id} waits{f': {job.reason}' if job.reason else ''}"

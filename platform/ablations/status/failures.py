@@ -11,7 +11,7 @@ from ablations.status.run_logs import job_logs, modified
 from ablations.text import cause, cut_message
 
 NUM_TRACE_LINES = 8
-"""Lines shown from the end of a log: a short trace, or the end of a long one."""
+"""Number of lines shown from the end of a log: a short trace, or the end of a long one."""
 MAX_CAUSE = 600
 """Maximum length of a cause; some libraries put a whole configuration into an exception."""
 

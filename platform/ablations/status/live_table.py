@@ -13,9 +13,9 @@ from ablations.status.rows import RunRow
 from ablations.status.table import MOST_ROWS, outlook, status_view, summary
 
 QUIET_S = 30.0
-"""Seconds between two unchanged lines when the output is not a terminal."""
+"""Seconds after which an unchanged line is repeated when the output is not a terminal."""
 LINES_BESIDE_ROWS = 10
-"""Lines of a live table besides its rows: title, head, counts of hidden runs, and the prompt."""
+"""Number of lines of a live table besides its rows: title, head, counts of hidden runs, and the prompt."""
 
 
 class LiveStatus:

@@ -11,7 +11,7 @@ from ablations.home.state import RunState, State
 from ablations.status.time_left import sweep_seconds_left
 
 BEYOND = 1.1
-"""Multiple of the budget that a run's last step does not overshoot."""
+"""Largest multiple of the budget that a run's last step can reach."""
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -49,8 +49,8 @@ READ_STATE_EVERY_S = 2.0
 
 
 def follow_log(folder: RunFolder, attempt: int | None, has_ended: Callable[[], bool]) -> Iterator[str]:
-    """Yield the output of a run: the log of `attempt` until the next attempt begins, or all from the last attempt on if
-    None.
+    """Yield the output of a run: the log of `attempt` until the next attempt begins, or everything from the last
+    attempt on if None.
 
     A head line precedes each later attempt. `has_ended` is asked before the last read, so that nothing is missed.
     """

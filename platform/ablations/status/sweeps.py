@@ -50,10 +50,10 @@ class SweepLine:
     states: dict[State, int]
     """Number of runs in each state."""
     compute_gpu_hours: float = 0.0
-    """GPU-hours of all runs together; a run that two sweeps share counts in both."""
+    """GPU-hours of all runs together; a run shared by two sweeps counts in both."""
     compute_name: str = ""
     last_sign: float = 0.0
-    """Time of the last sign of life of any run, in seconds since 1970; 0 if no run has started."""
+    """Time of the last activity of any run, in seconds since 1970; 0 if no run has started."""
     share_spent: float = 0.0
     """Share of the budget of all runs that they have spent."""
     seconds_left: float | None = None

@@ -55,7 +55,7 @@ COLUMN_KINDS: dict[str, Kind] = {
     "left": "number",
     "message": "prose",
 }
-"""Columns of the table behind the name of the variant."""
+"""Columns of the table after the name of the variant."""
 MOST_ROWS = 60
 """Maximum number of runs shown one by one."""
 LOOKED_AT: tuple[frozenset[State], ...] = (
@@ -65,7 +65,7 @@ LOOKED_AT: tuple[frozenset[State], ...] = (
 )
 """States of the runs shown in a long table: training, in trouble, or failed."""
 MOST_RUNS_NAMED = 4
-"""Number of runs named for one failure."""
+"""Maximum number of runs named for one failure."""
 
 
 def status_view(

@@ -44,7 +44,7 @@ def sweep_seconds_left(states: Sequence[RunState], budget_gpu_hours: float, now:
 
 
 def seconds_for(compute_gpu_hours: float, states: Sequence[RunState]) -> float | None:
-    """Seconds for this much compute at the mean speed of these runs, one after the other; None without a speed."""
+    """Seconds for this much compute at the mean speed of these runs, one after another; None without a speed."""
     paces = [pace for state in states if (pace := _pace(state)) is not None]
     return compute_gpu_hours * sum(paces) / len(paces) if paces else None
 

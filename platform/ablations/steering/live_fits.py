@@ -20,7 +20,7 @@ from scalerl.run.run_log import read_rows
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class ReadLog:
-    """What a run log said at its last reading; by default nothing, as before the first."""
+    """The content of a run log when it was last read; by default nothing, as before the first time."""
 
     size: int = -1
     """Bytes."""

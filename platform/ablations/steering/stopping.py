@@ -36,7 +36,8 @@ class StopReason:
 
 
 def gain_probability(fit: Fit, *, budget: float, gain_below: float) -> float:
-    """P(R(budget) - now < gain_below): the share of draws that gain less than this from where the run stands."""
+    """P(R(budget) - now < gain_below): the share of draws that gain less than this from the current level of the
+    run."""
     end = VariantFits(variant="", fits=(fit,)).draws(budget)[:, 0]
     return float(np.mean(end - standing_of(fit).now < gain_below))
 

@@ -11,7 +11,7 @@ override         dotted paths and `{times: x}` applied to a recipe of ours, or t
 pairs            two changes at once: those that the file names, all, or some, every change in about as many
 draft            a variant as the file requests it
 forms            axes, grid, zip, variants; leave_one_out: each axis that reverts to another recipe
-program          the reference of a study whose trainer is a program of the user's own
+program          the reference of a study whose trainer is a user's own program
 needed_packages  packages that such a program needs and its Python lacks
 resolve          merges a recipe and a scale into one resolved recipe
 recipe_differences  where two resolved recipes differ

@@ -42,7 +42,7 @@ class Claim(Frozen):
     """The published size: a difference in pass rate, or a ratio of compute above 1. Default: 0.02, or 1.1 for compute.
     With `says: same`, the largest difference that still counts as no difference."""
     source: Annotated[str, Field(min_length=1)]
-    """Source of the claim: figure, section, or write-up."""
+    """Source of the claim: a figure, section, or write-up."""
 
     @model_validator(mode="after")
     def _fits_what_it_says(self) -> Self:

@@ -7,7 +7,7 @@ from ablations.errors import Place
 from ablations.study.override import Override
 
 MAX_COMBINATIONS = 1000
-"""Most variants of one form."""
+"""Maximum number of variants of one form."""
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -69,7 +69,7 @@ class Study:
 
     sweep: Sweep
     scale: str
-    """The scale in use: that of `--scale`, else the sweep's; empty if the trainer is a program."""
+    """The scale in use: the one in `--scale`, else the sweep's; empty if the trainer is a program."""
     sets: tuple[str, ...]
     """Command-line settings, which apply to every variant."""
     variants: tuple[Variant, ...]
@@ -202,7 +202,7 @@ def _command_study(
 ) -> Study:
     if scale is not None:
         raise Place(source=f"--scale {scale}").error(
-            f"sweep '{sweep.name}' has a trainer of its own, so --scale has no effect", "omit --scale"
+            f"sweep '{sweep.name}' has its own trainer, so --scale has no effect", "omit --scale"
         )
     name, recipe = command_reference(sweep, source, path, sets, base)
     reference = Variant(name=name, overrides={}, recipe=recipe)

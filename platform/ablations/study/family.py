@@ -44,7 +44,7 @@ class ScaleFamily(Frozen):
     """The scale that the others are made from, by name or path."""
     model_size: Multiples = ()
     """Parameters of the model. Heads, width and feed-forward width grow by the root of it, and heads stay whole: with
-    two of them 0.25, 1, 2.25, 4, 9 and 16 are possible. Embeddings grow by the root alone."""
+    two of them 0.25, 1, 2.25, 4, 9 and 16 are possible. Embeddings grow only by the root."""
     length: Multiples = ()
     """The limits of thinking and answer."""
     batch: Multiples = ()

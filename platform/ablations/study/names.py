@@ -41,7 +41,7 @@ def _names_itself(value: Any) -> Any:
 
 
 def told_apart(tags: Mapping[type, str], right: str) -> Discriminator:
-    """The members of a union told apart by the type of what is written: its tag is that of the first type that fits.
+    """The members of a union told apart by the type of what is written: its tag is the tag of the first type that fits.
 
     `right` is the message for anything else.
     """

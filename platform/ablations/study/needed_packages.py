@@ -74,7 +74,8 @@ print(json.dumps([python, versions, missing]))
 
 
 def examine_packages(recipe: CommandRecipe, *, trains_here: bool = True) -> Finding | None:
-    """The packages that are missing on this machine, with the line that installs them; None if none is known to be.
+    """The packages that are missing on this machine, with the line that installs them; None if none is known to be
+    missing.
 
     An error if the runs train here, else a warning: another machine may have them.
     """

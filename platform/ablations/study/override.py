@@ -56,7 +56,7 @@ def overrides_in(source: Source, key: KeyPath) -> tuple[Override, ...]:
 
 
 def overrides_from(settings: Mapping[str, Any], place: Place) -> tuple[Override, ...]:
-    """Overrides that all come from one place, for example those of an axis that reverts."""
+    """Overrides that all come from one place, for example from an axis that reverts."""
     source = Source(data={}, places={}, root=place)
     return tuple(override for path, value in settings.items() for override in _flat(path, value, source, ()))
 
@@ -66,7 +66,7 @@ def options_in(
 ) -> dict[str, tuple[KeyPath, tuple[Override, ...]]]:
     """The values at `key` of an axis or a dimension, by name: where each is written, and its overrides.
 
-    Named values have their overrides with them; listed values are those of the setting at `path`.
+    Named values come with their overrides; listed values are values of the setting at `path`.
     """
     if isinstance(values, dict):
         return {name: ((*key, name), overrides_in(source, (*key, name))) for name in values}

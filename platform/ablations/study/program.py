@@ -19,7 +19,7 @@ from scalerl.run.command_line import OVERRIDES, overrides_passed
 WITHOUT = "none"
 """`reference` of a program without a configuration file."""
 UNNAMED = "reference"
-"""Name of the variant without overrides if there is no file to name it after."""
+"""Name of the variant without overrides when there is no file to name it after."""
 MOST_SETTINGS = 100_000
 """Maximum length of a configuration, since the program receives it in an environment variable."""
 

@@ -50,7 +50,7 @@ def unread(written: Any) -> Any:
 
 
 def read_settings(path: Path) -> Source:
-    """Read a recipe or scale file; functions of the user's own are searched for beside the file."""
+    """Read a recipe or scale file; the user's own functions are searched for beside the file."""
     source = read_yaml(path)
     return replace(source, data=with_folder(source.data, path.parent))
 

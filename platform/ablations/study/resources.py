@@ -108,8 +108,8 @@ class Resources(Frozen):
     """Resources of each run under `--executor slurm`; under `--executor ray` nodes, gpus, cpus, mem_gb and at_once."""
 
     partition: NonEmptyText | None = None
-    """Partition of the jobs. Default: the cluster's. Of several partitions, separated by commas, Slurm uses the one
-    that starts the job first."""
+    """Partition of the jobs. Default: the cluster's. If several are given, separated by commas, Slurm uses the one that
+    starts the job first."""
     account: NonEmptyText | None = None
     """The account to charge."""
     qos: NonEmptyText | None = None

@@ -139,7 +139,7 @@ class SearchSpace:
 
 
 def search_space(search: Search, source: Source, reference: AnyRecipe) -> SearchSpace:
-    """The space under `search:` in a sweep file; raises FileError if the recipe rejects one of the checked points."""
+    """The space under `search:` in a sweep file; raises FileError if the recipe rejects any of the points checked."""
     settings = plain_settings(reference)
     space = SearchSpace(
         reference=reference,

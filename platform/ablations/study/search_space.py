@@ -65,7 +65,7 @@ def _check_range(low: float | None, high: float | None, log: bool, step: float |
 
 
 class Asymptote(Frozen):
-    """The ceiling A as `platform compare` shows it of one seed, over all families of curves that fit, maximised."""
+    """The ceiling A as `platform compare` shows it for one seed, over all families of curves that fit, maximised."""
 
     type: Literal["asymptote"] = "asymptote"
     of: Literal["lower", "mean"] = "lower"

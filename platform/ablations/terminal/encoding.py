@@ -1,4 +1,4 @@
-"""Signs in ASCII for an output that is not UTF-8, so that no command ends because of its locale.
+"""ASCII signs for an output that is not UTF-8, so that no command fails because of its locale.
 
 >>> "0.54 ± 0.02, A − B".encode("ascii", HANDLER)
 b'0.54 ~ 0.02, A - B'
@@ -11,11 +11,11 @@ from typing import TextIO
 HANDLER = "ablations.signs"
 """Name of the error handler for `str.encode` and for streams."""
 ASCII_SIGNS = dict(zip("−–—÷×±≥≤→·…≈°", "---/x~><>.?~'", strict=True))
-"""ASCII signs, one character for one, so that columns stay aligned; "…" is an unknown end of an interval."""
+"""ASCII signs, one character for each, so that columns stay aligned; "…" is an unknown end of an interval."""
 
 
 def replace_what_cannot_be_printed(*streams: TextIO) -> None:
-    """Make streams write a sign of ASCII where their encoding lacks a character."""
+    """Make streams write an ASCII sign where their encoding lacks a character."""
     for stream in streams:
         if isinstance(stream, io.TextIOWrapper):
             stream.reconfigure(errors=HANDLER)

@@ -1,4 +1,4 @@
-"""Short names for the variants of a grid, made of their values. A study assigns these names, and every output shows
+"""Short names for the variants of a grid, made from their values. A study assigns these names, and every output shows
 them.
 
 >>> short_names(["scalerl", "loss.type=dapo,batch.prompts=32", "loss.type=grpo,batch.prompts=32"])
@@ -52,6 +52,6 @@ def meant(typed: str, names: Iterable[str]) -> str:
 
 
 def axes_in(name: str) -> list[tuple[str, str]]:
-    """Axes and values in a name: `[("loss.type", "dapo"), ...]`; empty for one axis or a person's own name."""
+    """Axes and values in a name: `[("loss.type", "dapo"), ...]`; empty for one axis or a name that the user chose."""
     parts = [part.partition("=") for part in name.split(",")]
     return [(axis, value) for axis, _, value in parts] if len(parts) > 1 and all(sign for _, sign, _ in parts) else []

@@ -65,7 +65,7 @@ def failures_of_mlflow() -> tuple[type[Exception], ...]:
 
 
 def runs_of_experiment(client: "MlflowClient", experiment_id: str, **options: Any) -> "Iterator[Run]":
-    """The runs of an experiment, page by page; `options` are those of MLflow's `search_runs`."""
+    """The runs of an experiment, page by page; `options` are passed to MLflow's `search_runs`."""
     token = None
     while True:
         page = client.search_runs([experiment_id], page_token=token, **options)
@@ -161,7 +161,7 @@ class MlflowExperiment:
             self.log_file(mlflow_id, path)
 
     def set_state(self, run: "Run", state: str, ended_ms: int) -> None:
-        """Set the state of a run if MLflow has another; an unfinished run counts as running."""
+        """Set the state of a run if MLflow has a different one; an unfinished run counts as running."""
         status = MLFLOW_STATES.get(state, "RUNNING")
         if run.info.status != status and state in MLFLOW_STATES:
             self.client.set_terminated(run.info.run_id, status, ended_ms)

@@ -65,7 +65,7 @@ OVERRIDES_TAG = "ablations.overrides"
 CURVE_TAG = "ablations.curve"
 """The runs whose mean is the metric `MEAN_PASS_RATE`."""
 DESCRIBED_TAG = "ablations.described"
-"""Fingerprint of the tags and params that MLflow has."""
+"""Fingerprint of the tags and params that MLflow already has."""
 FIT_TAG = "ablations.fit"
 """The basis of the fit that MLflow shows, as in `fit_bases`."""
 

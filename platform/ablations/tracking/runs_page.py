@@ -19,7 +19,7 @@ SHOWN_COLUMNS = (
 )
 """Columns in the order in which the page shows them; all others can be added there."""
 SECTION = "eval"
-"""MLflow's own section for metrics whose names begin so."""
+"""MLflow's own section for metrics whose names begin like this."""
 
 
 def _line_chart(metric: str, **settings: Any) -> dict[str, Any]:

@@ -24,7 +24,7 @@ StoredPoint = tuple[str, float, int, int, bool, str]
 STORE_WAIT_S = 60.0
 """Seconds to wait for another process that writes into the store."""
 LARGEST = 1.7976931348623157e308
-"""What MLflow stores for infinity."""
+"""The number that MLflow stores for infinity."""
 INTO = f"({', '.join(STORED)}) VALUES (?, ?, ?, ?, ?, ?)"
 INSERT = f"INSERT OR IGNORE INTO metrics {INTO}"
 INSERT_LATEST = (
@@ -43,7 +43,7 @@ class SqlitePoints:
 
     @classmethod
     def of(cls, tracking_uri: str) -> "SqlitePoints | None":
-        """The numbers of a store; None if it is no SQLite store, or has other tables than are known here."""
+        """The numbers of a store; None if it is not an SQLite store, or its tables are not the ones known here."""
         if sqlite_path(tracking_uri) is None:
             return None
         from sqlalchemy import create_engine, inspect

@@ -1,4 +1,4 @@
-"""What a sweep has for MLflow, and `sync.json`: what MLflow had of it when the last push ended.
+"""The content of a sweep for MLflow, and `sync.json`: what MLflow had of it when the last push ended.
 
 {"tracking_uri": "sqlite:///...", "experiment_id": "1", "content": "9d0c71e2b85a",
  "runs": {"3f0c9a1b2d4e": {"mlflow_id": "8c1f...", "num_rows": 120}}}
@@ -45,7 +45,7 @@ class SyncNote:
     runs: Mapping[str, SyncedRun] = field(default_factory=dict)
 
     def of(self, tracking_uri: str) -> "SyncNote":
-        """The note if it is of this server, else an empty one."""
+        """The note if it is about this server, else an empty one."""
         shown = without_secrets(tracking_uri)
         return self if self.tracking_uri == shown else SyncNote(tracking_uri=shown)
 
@@ -60,7 +60,7 @@ class SyncNote:
 
 
 def read_note(home: Home, sweep: str) -> SyncNote:
-    """The note of a sweep; empty if the file is missing, damaged or of an earlier version."""
+    """The note of a sweep; empty if the file is missing, damaged or from an earlier version."""
     try:
         note = checked(parsed_json((home.sweep(sweep) / "sync.json").read_bytes()), TypeAdapter(SyncNote))
     except (OSError, ValueError):
@@ -69,13 +69,13 @@ def read_note(home: Home, sweep: str) -> SyncNote:
 
 
 def is_current(sweep: StartedSweep, tracking_uri: str | None) -> bool:
-    """True if a server has all of a sweep. Without a URI, the server is the home folder's own store."""
+    """True if a server has everything of a sweep. Without a URI, the server is the home folder's own store."""
     note = read_note(sweep.home, sweep.name).of(tracking_uri or default_tracking_uri(sweep.home))
     return bool(note.content) and note.content == content_of(sweep)
 
 
 def newest_experiment(home: Home) -> str:
-    """The id of the experiment of the newest sweep in the home folder's own store; empty if there is none."""
+    """The id of the newest sweep's experiment in the home folder's own store; empty if there is none."""
     uri = default_tracking_uri(home)
     ids = (read_note(home, name).of(uri).experiment_id for name in home.sweep_names())
     return next(filter(None, ids), "")

@@ -223,9 +223,9 @@ def test_a_score_whose_step_has_no_time_is_left_out_if_it_would_have_the_compute
     left = [step for step in range(every, 41, every) if step != 26]
     assert curve.score.tolist() == [step / 100 for step in left]
     assert curve.compute.tolist() == [2 * step - 2 * (step > 26) for step in left]
-    said = [one for one in warnings if "left out, as the time" in one]
+    said = [one for one in warnings if "left out, since the time" in one]
     assert said == (
-        ["1 of 40 evaluations left out, as the time of their step is missing (at 26)"] if every == 1 else []
+        ["1 of 40 evaluations left out, since the time of their step is missing (at 26)"] if every == 1 else []
     )
     assert (
         sum(one.startswith("s is missing at 1 step up to step 40, the first of them 26, so") for one in warnings) == 1

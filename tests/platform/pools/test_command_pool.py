@@ -67,7 +67,7 @@ def test_a_run_that_is_lost_again_and_again_without_a_step_is_given_up(sweep, st
     pool = pool_at(site, sweep, holds=True)
     pool.add(run_id, BUDGET)
     said = [event.why for event in pool.work() if isinstance(event, Ended)]
-    assert said == ["its node is gone; it goes on from its last checkpoint"] * 2 + [
+    assert said == ["its node is gone; it resumes from its last checkpoint"] * 2 + [
         "its node is gone; lost 3 times in a row without completing a step; giving up"
     ]
     assert site.began == [run_id] * 3

@@ -109,7 +109,7 @@ def _cached_grid(family: Family, x_bytes: bytes) -> Nodes:
 
 
 def box_nodes(family: Family, x: np.ndarray, box: Box, shape: tuple[int, int]) -> Nodes:
-    """A regular grid of `shape` over `box`, including the edges; one q if the family has none."""
+    """A regular grid of `shape` over `box`, including the edges; a single q if the family has none."""
     p, q = (
         lo + np.arange(num if hi > lo else 1) * ((hi - lo) / (num - 1))
         for (lo, hi), num in zip(box, shape, strict=True)

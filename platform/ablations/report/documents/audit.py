@@ -18,7 +18,7 @@ MOST_DISAGREEMENTS = 20
 
 
 def audit_document(sweep: str, found: Sequence[Audit]) -> Blocks:
-    """The counts, then the disagreements, beginning with answers that the verifier calls right."""
+    """The counts, then the disagreements, starting with answers that the verifier calls right."""
     kept, judged = sum(one.num_kept for one in found), sum(one.num_judged for one in found)
     differing = sorted((each for one in found for each in one.disagreements), key=lambda one: one.verdict != "right")
     head = (

@@ -65,7 +65,7 @@ class Cell:
     """The number by which the row is sorted; None sorts by the text."""
     tone: Tone = ""
     colour: str = ""
-    """The colour in the figures of the variant that the cell names, `#216da4`; empty for none."""
+    """The colour that the variant named in the cell has in the figures, `#216da4`; empty for none."""
     heat: float = 0.0
     """The size of a difference relative to the largest of its table: 1 better, -1 worse, 0 for no colour."""
 
@@ -123,8 +123,8 @@ def cells(*given: Cell | str) -> tuple[Cell, ...]:
 def table_of_rows(
     rows: Sequence[Mapping[str, Cell | str]], *, name: str, kinds: Mapping[str, Kind] | None = None, **given: Any
 ) -> Table:
-    """A table of one row or more, each a mapping of headings to cells: a name, then numbers, or what `kinds` says of a
-    heading; without columns that are empty in every row. `given` are its title and notes."""
+    """A table of at least one row, each a mapping of headings to cells: a name, then numbers, or the kind that `kinds`
+    gives for a heading; without columns that are empty in every row. `given` are its title and notes."""
     known: dict[str, Kind] = {next(iter(rows[0])): "name", **(kinds or {})}
     every = {heading: cells(*(row[heading] for row in rows)) for heading in rows[0]}
     shown = {heading: column for heading, column in every.items() if any(one.text for one in column)}

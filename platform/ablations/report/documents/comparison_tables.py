@@ -30,8 +30,8 @@ def comparison_table(
 ) -> Table:
     """One line per variant: its differences from the reference with the marks of their verdicts.
 
-    `names` are the variants to show, in this order, by default all; `look` their colours. A narrow place shows the
-    columns without a rank.
+    `names` are the variants to show, in this order, by default all; `look` their colours. A narrow display shows only
+    the columns without a rank.
     """
     all_count = all(one.num_counting == len(one.runs) for one in results.variants)
     colours = look_of(results) if look is None else look
@@ -54,7 +54,7 @@ def comparison_table(
 
 def numbers_table(results: Results, *, names: Sequence[str] | None = None) -> Table:
     """Every number and verdict of the comparison, with the intervals that are corrected for all comparisons; seeds,
-    changes, fit and cost are in `comparison_table` alone."""
+    changes, fit and cost are only in `comparison_table`."""
     shown = [_column("variant", lambda row: row.variant.name, kind="name")]
     for question in results.questions:
         shown.append(_column(question.name, lambda row, question=question: row.verdict(question), kind="words"))

@@ -162,7 +162,7 @@ def glossary(results: Results) -> list[tuple[str, str]]:
 
 
 def unkept_note(home: Home, reasons: Iterable[str]) -> str:
-    """A note that fits are not saved in the home folder, and its consequence; empty if they are."""
+    """A note that fits are not saved in the home folder, and the consequence; empty if they are."""
     if not (why := next(filter(None, reasons), "")):
         return ""
     return f"Fits are not cached because {home.path} is not writable ({why}); every command fits again."

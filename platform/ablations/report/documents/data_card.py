@@ -1,7 +1,7 @@
 """The card of a published study: what its curves are, how they came about, and what is wrong with them, for readers who
 do not have the runs.
 
-Everything is of the plan and of the runs' own records; what they do not say, the card calls unknown.
+Everything comes from the plan and the runs' own records; what they do not say, the card calls unknown.
 """
 
 from collections import Counter

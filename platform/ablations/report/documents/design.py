@@ -38,7 +38,7 @@ def design_document(prospect: Prospect, question: str = "level", wanted: float |
 
 
 def curve_design_document(results: Results, designs: Sequence[CurveDesign]) -> Blocks:
-    """The designs of a study that is known by its curves alone."""
+    """The designs of a study that is known only from its curves."""
     assert results.comparison is not None
     spread = results.comparison.spreads[LEVEL.name]
     rows = [

@@ -18,7 +18,7 @@ from scalerl.recipe import ResolvedRecipe
 from scalerl.tasks.sentences import task_sentence
 
 MOST_IN_HEADLINE = 2
-"""Limit on the variants named; beyond it they are counted."""
+"""Limit on the variants named; beyond it they are only counted."""
 MOST_SUMMED_UP = 8
 """Limit on the variants of a comparison whose compute is summed up; for more variants, see the figure."""
 LONGEST_CHANGE = 90
@@ -141,9 +141,7 @@ def _apart(results: Results, lines: Sequence[VariantResult]) -> str:
     unit, reference = results.plan.compute_name, results.plan.reference
     due = f"{compute_text(results.comparison.footing.compute)} {unit}"
     if len(found) > MOST_IN_HEADLINE:
-        return (
-            f"{len(found)} variants have not reached {due} and are compared with {reference} at a compute of their own."
-        )
+        return f"{len(found)} variants have not reached {due} and are compared with {reference} at their own compute."
     said = []
     for one in found:
         number = VariantRow(results=results, variant=results.variant(one.name)).number(LEVEL)

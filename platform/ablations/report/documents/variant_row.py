@@ -18,7 +18,7 @@ from ablations.report.documents.number_cells import asymptote_cell
 from ablations.text import compute_text, interval_text
 
 LARGE = 1e9
-"""Compute from which a power of ten is written."""
+"""Compute from which numbers are written as powers of ten."""
 SAID_BY_THE_PAPER_RULE = {
     "ceiling up": "up",
     "ceiling down": "down",
@@ -83,7 +83,8 @@ class VariantRow:
 
     @property
     def fit(self) -> str:
-        """The verdict on its fits, the number of runs that collapsed or failed, and of those that a rule stopped."""
+        """The verdict on its fits, with the numbers of runs that collapsed or failed and of runs that a rule
+        stopped."""
         said = self.results.fit_verdict(self.variant.name)
         if self.line and self.line.doubts_eq1:
             said += f"; {EQ1_DOUBTED}"
@@ -123,7 +124,7 @@ class VariantRow:
         return self.level if question is LEVEL else self.A.text if question is CEILING else ""
 
     def joint(self, question: Question) -> str:
-        """The joint interval alone, `[-0.080, -0.018]`; empty for the reference and if there is none."""
+        """Only the joint interval, `[-0.080, -0.018]`; empty for the reference and if there is none."""
         one = self.answer(question)
         return "" if one is None else interval_text(None, one.joint_lo, one.joint_hi, question.form)
 

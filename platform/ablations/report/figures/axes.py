@@ -19,9 +19,10 @@ MOST_TICKS = 100
 ASYMPTOTES_ABOVE = 0.5
 """Limit on lengthening the pass-rate axis for asymptotes, as a share of its length without them."""
 MARGIN, LEAST_MARGIN = 0.08, 0.05
-"""Margin of an axis of differences on either side, as a share of its length; and that of an axis without a length."""
+"""Margin on either side of an axis of differences, as a share of its length; and the margin of an axis without a
+length."""
 MOST_POINTS = 2400
-"""Limit on the markers of a figure; on a screen, more would run into each other."""
+"""Maximum number of markers in a figure; on a screen, more would run into each other."""
 LEAST_POINTS_OF_RUN = 12
 
 

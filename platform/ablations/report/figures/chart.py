@@ -135,7 +135,7 @@ class Caption:
 
 @dataclass(frozen=True, kw_only=True)
 class Panel:
-    """One pair of axes with what is drawn on them; later marks lie above earlier ones."""
+    """One pair of axes and the marks drawn on them; later marks lie above earlier ones."""
 
     x: Axis
     y: Axis
@@ -145,7 +145,7 @@ class Panel:
     rules: Sequence[DottedLine] = ()
     labels: Sequence[EdgeLabel] = ()
     key: str = ""
-    """What the labels show, written below them."""
+    """Explanation of the labels, written below them."""
     captions: Sequence[Caption] = ()
     title: str = ""
     height: float = 340.0
@@ -167,7 +167,7 @@ class Chart:
     has_common_x: bool = False
     legend: Literal["", "above", "below"] = ""
     is_read_at_x: bool = False
-    """True if the pointer shows all series at its x."""
+    """True if the pointer shows the values of all series at its x."""
 
 
 def interval(

@@ -15,7 +15,7 @@ far apart (`ON_DARK`).
 BLUE, ORANGE, GREEN = COLOURS[:3]
 MARKER_SYMBOLS = ("circle", "square", "diamond", "triangle-up", "triangle-down", "cross", "x", "star", "pentagon")
 OTHERS_COLOUR = "#b0b6bd"
-"""The colour of every variant beyond the eight in colour; a label tells them apart."""
+"""The colour of every variant beyond the eight coloured ones; labels tell these variants apart."""
 MOST_COLOURED = 1 + len(COLOURS)
 """Limit on the variants with their own colour in a figure, including the reference."""
 ON_DARK = {

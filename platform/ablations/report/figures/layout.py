@@ -15,7 +15,7 @@ from ablations.report.figures.colours import ON_DARK
 LEAST_PLOT = 3.6
 """Minimum width of a plot beside others, in letter heights; narrower panels are stacked."""
 ONE_LINE = 0.55
-"""Height of a label of one line, as a share of that of two."""
+"""Height of a one-line label, as a share of that of a two-line label."""
 TEXT_GAP = 0.6
 """Space between a plot and the text beside it, in letter heights."""
 BOLD = 1.15
@@ -26,7 +26,7 @@ STRIP_GAP = 0.01
 
 @dataclass(frozen=True, kw_only=True)
 class Sheet:
-    """What a chart is drawn on: `WIDE` and `NARROW` of `plotly_chart`, `paper` of `paper_chart`."""
+    """The sheet that a chart is drawn on: `WIDE` and `NARROW` of `plotly_chart`, `paper` of `paper_chart`."""
 
     width: float
     """The minimum width to count on."""
@@ -42,7 +42,7 @@ class Sheet:
     """Space above a plot; `head`: above one with a title."""
     head: float
     label: float
-    """Height of a label of two lines."""
+    """Height of a two-line label."""
     leader: float
     slot: float
     """Width of an interval in the strip."""

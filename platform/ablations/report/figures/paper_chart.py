@@ -1,7 +1,7 @@
 """Any chart on paper, drawn by matplotlib as SVG, PDF or PNG.
 
 Letters are of 8 points, fonts are embedded (in SVG as outlines), the width is one column by default, there is no title,
-and the colours match all other figures. pyplot, which keeps figures of its own, is not imported.
+and the colours match all other figures. pyplot, which keeps its own figures, is not imported.
 """
 
 from functools import partial

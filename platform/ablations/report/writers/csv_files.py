@@ -31,7 +31,7 @@ from ablations.terminal.visible import made_visible
 FORMULA = ("=", "+", "-", "@", "＝", "＋", "－", "＠", "|")
 """First characters of texts that a spreadsheet would compute or send to another program."""
 COMPUTE_COUNTER = "compute_gpu_hours"
-"""The counter that a curve has as its compute."""
+"""The counter that serves as the compute of a curve."""
 
 
 def csv_files(results: Results) -> dict[str, bytes]:

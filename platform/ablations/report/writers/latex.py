@@ -44,7 +44,7 @@ STAR = "$^{*}$"
 MATHEMATICS = {"Δlevel": r"$\Delta$level", "A": "$A$", "ΔA": r"$\Delta A$", "C/C_ref": r"$C/C_{\mathrm{ref}}$"}
 """Headings in math mode."""
 MOST_LATEX_COLUMNS = 7
-"""Limit on the columns of a table; a wider one continues in a second table with the same first column."""
+"""Maximum number of columns of a table; a wider one continues in a second table with the same first column."""
 WIDE_ROW = 85
 """Characters of a row beyond which a table is made smaller."""
 LATEX_SECTIONS = {1: "section", 2: "subsection", 3: "paragraph"}

@@ -1,6 +1,6 @@
 """Documents as one HTML file that opens anywhere, without a network.
 
-Figures can be zoomed. Tables are sorted by a click on a heading, or by Enter on it, by their numbers. Every text is
+Figures can be zoomed. Tables are sorted by their numbers by a click on a heading, or by Enter on it. Every text is
 escaped, with control characters made visible. `page.html` has the look, and the scripts that draw and sort.
 """
 

@@ -29,7 +29,7 @@ GAP = 2
 LEAST_PROSE = 40
 """Minimum width of a column of prose, in characters; if less is left, the prose goes below its row."""
 SHORT = 14
-"""Maximum length of a cell that shares its line with others when each row is a block."""
+"""Maximum length of a cell that shares a line with others when each row is a block."""
 BEFORE_INTERVAL = re.compile(r" (?=\[)")
 OUTSIDE_INTERVAL = re.compile(r" (?![^\[]*\])")
 SPARE_COLUMNS = 2

@@ -87,7 +87,8 @@ def append(log: Path, line: dict[str, Any]) -> None:
 
 
 def look_at_machine() -> dict[str, Any]:
-    """What our processes find on this machine: Python, packages, engines, GPUs, temporary folder and niceness."""
+    """What processes of the platform find on this machine: Python, packages, engines, GPUs, temporary folder and
+    niceness."""
     tmp = tempfile.gettempdir()
     return {
         "host": socket.gethostname(),

@@ -1,7 +1,7 @@
 """The probe as a Slurm job: submitted, followed, signalled, and always removed afterwards.
 
 Ctrl-C and `kill` of the doctor cancel the job by its name. After `kill -9` nobody can cancel it: Slurm then removes a
-waiting job at its deadline, a running one ends by itself after some minutes, and the next doctor removes the folder.
+waiting job at its deadline, a running one ends by itself after a few minutes, and the next doctor removes the folder.
 """
 
 import json
@@ -146,7 +146,7 @@ class Probe:
         return self.seen is None or self.seen.has_ended
 
     def signals(self, key: str) -> list[dict[str, Any]]:
-        """What the node recorded about signals, the lines with this key."""
+        """The lines with this key in what the node recorded about signals."""
         found = []
         if "signals.jsonl" in self._names():
             for line in (self.folder / "signals.jsonl").read_text().splitlines():

@@ -71,7 +71,7 @@ def main(place: Path) -> None:
 
 
 def train_apart(folder: Path) -> dict[str, Any]:
-    """Train in a process of its own; returns its report, or the `problem` that prevented one and a `log`."""
+    """Train in a separate process; returns its report, or the `problem` that prevented one and a `log`."""
     command = [sys.executable, "-P", __file__, str(folder)]
     try:
         done = subprocess.run(command, timeout=LIMIT_S, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)
