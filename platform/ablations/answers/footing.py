@@ -8,7 +8,7 @@ not decide at which compute the others are compared. It is not missing at random
 does, so a remark names it, how far it came, and why it ended. A run that is still training is left out until it gets
 there. A run that went further is read at C, so that all differences stand on one footing.
 
-Where no run of a variant has come so far, the variant is read at a compute of its own, the one up to which the most of
+If no run of a variant has got that far, the variant is read at its own compute, the one up to which the most of
 its training counts (number of runs times compute), and that compute stands wherever the number does: it may be compared
 with the reference, which has been there, but not ranked among the others. If the reference itself has not come so far,
 C is the reference's own compute, for all variants.

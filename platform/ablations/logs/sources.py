@@ -68,7 +68,7 @@ class LogSource:
     name: str
     files: tuple[Path, ...]
     notes: tuple[str, ...] = ()
-    """What was left out."""
+    """Notes on what was left out."""
 
     def read(self, steps: Sequence[str] = ()) -> list[Log]:
         """The logs; AblationsError if they cannot be read. `steps` are columns that count before a file's own step."""

@@ -158,7 +158,8 @@ class ValueLearner:
         self.engine.step(rate * self.rate_ratio)
 
     def state_dict(self) -> dict[str, Any]:
-        """Weights, also those of the start of the round, and optimiser; only step counts if `kept` has the rest."""
+        """Weights, including those of the start of the round, and optimiser; only step counts if `kept` has the
+        rest."""
         moments = self.engine.moments()
         if moments is None:
             return {"steps": self.engine.steps()}

@@ -1,6 +1,6 @@
 """A clock that stands still while this process is stopped, as by SIGSTOP or with a suspended machine.
 
-A thread looks at the time every second. If it misses several looks and the process uses no processor time meanwhile,
+A thread checks the time every second. If it misses several checks and the process uses no processor time meanwhile,
 the process was not running. One that only waits, or computes, is not stopped.
 """
 
@@ -10,7 +10,7 @@ import time
 
 SEEN_EVERY_S = 1.0
 STOPPED_S = 5.0
-"""Longest gap between two looks at the time before the process counts as stopped."""
+"""Longest gap between two checks of the time before the process counts as stopped."""
 IDLE_SHARE = 0.1
 """Processor time per second of such a gap below which the process was not running."""
 

@@ -201,8 +201,8 @@ class RunFolder:
     def write_status(self, status: RunStatus, *, is_last: bool = True) -> None:
         """Replace status.json; OSError if that fails.
 
-        One try is made of a heartbeat, which the next follows soon. The last status of an attempt is tried repeatedly,
-        and at last written over the old one, for which even a full disk has room.
+        A heartbeat is tried once, since the next one follows soon. The last status of an attempt is tried repeatedly,
+        and finally written over the old one, for which even a full disk has room.
         """
         path, content = self.path / "status.json", status.to_json()
         if not is_last:

@@ -23,7 +23,7 @@ RENDERINGS = 16
 """Number of test renderings: a template that picks one of two texts at random passes with chance 1 in 32,768."""
 QUESTION, ANSWER = "What is 2 + 2?", "It is 4."
 _OTHER_THINKING = re.compile(r"(?:<(?:thought|thinking|thoughts|reasoning|reason|analysis)>|\[THINK\]|◁think▷)\s*\Z")
-"""Other openings of a thought at the end of a prompt, as EXAONE Deep has one."""
+"""Other openings of a thought at the end of a prompt, as in EXAONE Deep."""
 
 
 class ChatTemplate:

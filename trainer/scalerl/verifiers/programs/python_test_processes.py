@@ -39,7 +39,7 @@ RESTORED |= {
 
 
 class Tests:
-    """The tests' view of the program: a channel, and functions of theirs that the program was given."""
+    """The tests' view of the program: a channel, and the functions of the tests that the program was given."""
 
     def __init__(self, channel, shared):
         self.channel, self.shared = channel, shared  # classes that the program knows too
@@ -47,7 +47,7 @@ class Tests:
         self.ended = False
 
     def named(self, name):
-        """The program's `name`: a value, for an exception class one of the tests that they can catch, else a remote."""
+        """The program's `name`: a value; for an exception class, one that the tests can catch; else a remote."""
         kinds, constant = self.ask("kinds", name)
         if isinstance(constant, str | int | float | list | dict | set):  # no class: `except` would catch anything by it
             return constant
@@ -91,7 +91,7 @@ class Tests:
         return error
 
     def show_changes(self):
-        """Make the program's changes to lists, dicts and sets that it was given: after the statement that called it.
+        """Apply the program's changes to lists, dicts and sets that it was given, after the statement that called it.
 
         Within `assert f(xs) == sorted(xs)` a program that empties `xs` gains nothing.
         """
@@ -335,7 +335,7 @@ SWALLOWING = ("Exception", "BaseException", "AssertionError")
 def run_tests(tests, before, given, names, max_bytes):
     """Run the tests and write `ready`, then the verdict: right, wrong, or `lost` if the program never started.
 
-    Tests without a single executed assertion make no program right.
+    Tests without a single executed assertion never make a program right.
     """
     verdicts = os.dup(2)
     channel = Channel(max_bytes)

@@ -20,7 +20,7 @@ OF_ITEMS = {
     "values": lambda items: dict(enumerate(items)).values(),
     "items": lambda items: dict(items).items(),
 }
-"""By kind: what makes a value of its items."""
+"""By kind: the function that makes a value from its items."""
 
 
 def give(imports):
