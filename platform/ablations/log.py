@@ -7,7 +7,7 @@
     run.log(step=step, compute=tokens, right=71, of=100)
 
 In a command study (`trainer: {type: command, ...}`) folder, seed, budget and settings are those of the platform. A
-script that runs by itself gets a folder of its own, and `platform compare FOLDER...` reads it.
+script that runs by itself gets its own folder, and `platform compare FOLDER...` reads it.
 
 Only the standard library is imported, so a copy of this file alone also works: `import log; run = log.start()`.
 """

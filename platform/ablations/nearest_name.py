@@ -26,5 +26,5 @@ def did_you_mean(word: str, names: Iterable[str], plural: str, *, most: int | No
 
 
 def scores_first(columns: Iterable[str]) -> list[str]:
-    """Columns in the order of their names, those with held-out values first, then other scores."""
+    """Columns sorted by name, those with held-out values first, then other scores."""
     return sorted(columns, key=lambda name: (not _HELD_OUT.search(name), not _SCORE.search(name), name))

@@ -1,4 +1,5 @@
-"""Parts of the pages. Those of Compare are fragments that rerun alone; `why` and `rollouts` are parts of the page Run.
+"""Parts of the pages. The parts of Compare are fragments that rerun alone; `why` and `rollouts` are parts of the page
+Run.
 
 progress     progress of the runs
 figures      the curves, the differences, the plane of ceiling and compute, the linearised view, a training metric

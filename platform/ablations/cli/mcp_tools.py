@@ -1,6 +1,6 @@
 """The commands as tools of the Model Context Protocol.
 
-Each tool runs its command in a process of its own, so that a tool and a script get the same document and the same
+Each tool runs its command in a separate process, so that a tool and a script get the same document and the same
 errors, and nothing but the protocol reaches the server's standard output.
 """
 

@@ -206,7 +206,7 @@ def paper(
 def foreign_runs(
     names: Sequence[str], columns: Mapping[str, Any], naming: Mapping[str, str], *, mlflow: str | None
 ) -> "Foreign":
-    """The runs of other trainers that a command line names; `columns` are fields of `LogMeaning`, `naming` those of
+    """The runs of other trainers that a command line names; `columns` are fields of `LogMeaning`, `naming` fields of
     `Naming`.
 
     Its kind is empty if the names are sweeps or missing.

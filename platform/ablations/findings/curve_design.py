@@ -1,4 +1,4 @@
-"""Designs for a study of another trainer from its curves alone: other numbers of seeds and other budgets."""
+"""Designs for a study of another trainer, from nothing but its curves: other numbers of seeds and other budgets."""
 
 from dataclasses import dataclass
 from typing import Any

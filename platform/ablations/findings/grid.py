@@ -49,8 +49,8 @@ def grid_of(
 ) -> Grid | None:
     """The grid among compared variants, given the axes of each; None if no two axes are crossed.
 
-    The grid with the most cells is returned if there are several. `fits` are those of the variants that are read at the
-    compute of the comparison; another cell has no part in an effect.
+    The grid with the most cells is returned if there are several. `fits` are the fits of the variants that are read at
+    the compute of the comparison; another cell has no part in an effect.
     """
     crossed = Counter(tuple(axes) for name, axes in axes_of.items() if len(axes) > 1 and name != comparison.reference)
     for names, _ in crossed.most_common():

@@ -67,7 +67,7 @@ def read_curves(path: Path | str) -> list[Curve]:
     samples_per_prompt, step.
 
     Curves keep the order of their first row; the readings of each are sorted by compute. With a seed column, each seed
-    is a curve of its own, `scalerl-s0`. Raises FileError with the line and column of anything unusable.
+    is a separate curve, `scalerl-s0`. Raises FileError with the line and column of anything unusable.
     """
     return [run.curve for run in read_seed_curves(path)]
 

@@ -64,7 +64,7 @@ class Fit(LawFit):
     """Twice the log likelihood ratio of the curve to a flat line; chi-squared with RISE_PARAMETERS degrees of freedom
     for readings that do not rise."""
     later_rise_deviance: float
-    """`rise_deviance` of the readings from the third on alone; chi-squared if the whole rise lies before them."""
+    """`rise_deviance` of only the readings from the third on; chi-squared if the whole rise lies before them."""
     r0: R0Mode
     """Mode in which R_0 was tied to the step-0 reading; "free" even for "anchored" if the curve has no such reading."""
     r0_slack: float | None

@@ -29,7 +29,7 @@ from scalerl.run.run_log import read_rows
 
 @dataclass(frozen=True, kw_only=True)
 class Declaration:
-    """Claims and design as of a start of the sweep."""
+    """Claims and design at a start of the sweep."""
 
     at: float
     """Seconds since 1970."""

@@ -39,7 +39,7 @@ class StartedSweep:
 
     @property
     def folder(self) -> Path:
-        """The folder of the sweep's own files; its runs have folders of their own, which sweeps share."""
+        """The folder of the sweep's own files; its runs have their own folders, which sweeps share."""
         return self.home.sweep(self.name)
 
     @property

@@ -103,7 +103,7 @@ class LogMeaning:
             raise AblationsError(f"{place}: {error}" if place else str(error)) from None
 
     def resolve_score(self, columns: Collection[str]) -> Expression:
-        """The expression of the score alone."""
+        """The expression of just the score."""
         return parse(self.score or _score(self.preset, columns), columns, option="--score")
 
     def _resolve_compute(self, columns: Collection[str]) -> Expression:

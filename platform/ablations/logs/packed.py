@@ -98,7 +98,7 @@ class Words:
 
 @dataclass(frozen=True, eq=False, slots=True)
 class Texts:
-    """Texts one after the other: as UTF-8, or those of numbers with two characters in a byte."""
+    """Texts one after another: as UTF-8, or, for texts of numbers, with two characters in a byte."""
 
     content: bytes
     size: int

@@ -22,7 +22,7 @@ OF_KINDS = {
     "benchmark", "data_source", "dataset", "env", "environment", "eval_set", "event", "key", "kind", "metric", "mode",
     "name", "phase", "split", "stage", "subset", "tag", "task", "type",
 }  # fmt: skip
-"""Names of columns whose words may tell rows of training from those of evaluation, or data sets apart."""
+"""Names of columns whose words may distinguish training rows from evaluation rows, or data sets from each other."""
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)

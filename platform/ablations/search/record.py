@@ -149,7 +149,7 @@ def read_search(sweep: StartedSweep) -> SearchRecord | None:
 
 
 def empty_record(search: Search, seeds: tuple[int, ...], space: SearchSpace, plan: Plan) -> SearchRecord:
-    """The record of a search without a trial; `seeds` are those of its runs."""
+    """The record of a search without a trial; `seeds` are the seeds of its runs."""
     return SearchRecord(
         sampler=search.sampler,
         seed=search.seed,

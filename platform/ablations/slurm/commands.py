@@ -86,7 +86,7 @@ class Partition:
     time_limit_min: float
     """Time limit of a job; infinite if the partition has none."""
     cpus: int
-    """Cores of the largest node; memory and GPUs are those of the largest node too."""
+    """Cores of the largest node; memory and GPUs are also those of the largest node."""
     memory_mb: int
     gpus: int
     nodes: int

@@ -230,7 +230,7 @@ def whether_to_submit(
     else a new job, which starts when the jobs with these ids have ended.
 
     A job cancelled a moment ago stays in the queue until its node has ended it, but trains no further. The new job
-    waits for that task alone, and for the whole array of any other job.
+    waits only for that task, and for the whole array of any other job.
     """
     if state.is_finished:
         return "done"

@@ -46,7 +46,7 @@ class Network(Protocol):
     def layers(self) -> Iterator[dict[str, Tensor]]:
         """All current weights by name, one layer at a time; each layer may be freed when the next one comes.
 
-        Weights that training never changes are left out, as by `kept`."""
+        Weights that training never changes are left out, as in `kept`."""
         ...
 
     def kept(self) -> Iterator[KeptPiece]:

@@ -99,7 +99,7 @@ class TaskFile(OneTask):
     validation_split: ColumnName = None
     """Split to use, if the folder of the held-out problems has several."""
     id: ColumnName = None
-    """Column that identifies each problem; null uses the hash of the question. The split depends on it alone."""
+    """Column that identifies each problem; null uses the hash of the question. The split depends only on it."""
     difficulty: ColumnName = None
     """Column with the difficulty, a number; null sets all difficulties to 0."""
     max_prompt_tokens: Annotated[Count, Unit("tokens")] = 2048

@@ -6,8 +6,8 @@
 All of /lib and /usr/lib can be read, since it holds the system's libraries, and it is not known beforehand which of
 them the interpreter loads; packages installed there are hidden.
 
-User and number of processes: root runs each program under its own user id, so that `RLIMIT_NPROC` counts that program
-alone. Any other user gets a user namespace, which also counts separately. The kernel does not apply the limit to root
+User and number of processes: root runs each program under its own user id, so that `RLIMIT_NPROC` counts only that
+program. Any other user gets a user namespace, which also counts separately. The kernel does not apply the limit to root
 of a user namespace; programs there run at a lower priority, so that counting from outside stays ahead of a program that
 forks for ever.
 """
@@ -168,7 +168,7 @@ def interpreter_files() -> tuple[list[str], dict[str, str]]:
 
 @cache
 def site_packages() -> list[str]:
-    """Folders of installed packages, hidden because they may hold any data; programs see `OFFERED` alone."""
+    """Folders of installed packages, hidden because they may hold any data; programs see only `OFFERED`."""
     paths = _installation()
     return sorted({paths[key] for key in ("purelib", "platlib") if os.path.isdir(paths[key])})
 

@@ -129,7 +129,7 @@ ALLOW, KILL, REFUSE, NOT_THERE = 0x7FFF0000, 0x80000000, 0x00050000 | 1, 0x00050
 
 
 def seccomp_filter(machine: str) -> bytes:
-    """Filter for `machine` (named as by `platform.machine()`).
+    """Filter for `machine`, a name as in `platform.machine()`.
 
     Calls in another numbering (i386, x32) are killed or rejected, since the table does not apply to them. clone3
     returns ENOSYS, because the filter cannot see its flags in memory; the C library then uses clone. A process may

@@ -85,7 +85,7 @@ def code_problem(row: TaskRow, settings: Code) -> Problem:
         gold = JudgedBy(tests=tests_of(row), head=head_in(starter_code), before=DEEP, gives_names=True)
         return _problem(question, question_of(question, starter_code), gold, program, row, settings)
     if needed := [name for name in MORE_THAN_TESTS if _text(row, name)]:
-        raise UnusableError(f"{row.where}: {needed[0]} has a value, but programs are judged by equal output alone")
+        raise UnusableError(f"{row.where}: {needed[0]} has a value, but programs are judged only by equal output")
     names = ("entry_point", "fn_name", "func_name", "metadata.func_name")
     entry_point = next((text for name in names if (text := _text(row, name))), None)
     head = head_in(question)

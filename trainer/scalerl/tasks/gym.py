@@ -53,7 +53,7 @@ def gym_task(settings: ReasoningGym, tokenizer: Tokenizer) -> TextTask:
 
 def gym_problem(made: Mapping[str, Any], settings: ReasoningGym) -> Problem:
     """A problem of the library, which writes no answer if many are right; its question is its own normal form, since
-    puzzles differ by marks alone."""
+    puzzles may differ only by marks."""
     question, answer = made["question"], made["answer"]
     return Problem(
         question=question,

@@ -54,8 +54,8 @@ POINTS_LEGEND = "Filled points were fitted, hollow ones were not."
 ASYMPTOTE_KEY = "A: fitted ceiling [95 %]"
 """The meaning of the labels at the right edge, written below them."""
 BAND_EVERY = 3
-"""Ratio of the points of a line to those of a band, since every point of a band costs time and bands have no sharp
-bends."""
+"""Ratio of the number of points of a line to that of a band, since every point of a band costs time and bands have no
+sharp bends."""
 Along = Callable[[np.ndarray], np.ndarray]
 """Function from compute to the horizontal axis, for one run or variant."""
 
@@ -90,7 +90,7 @@ def curves_chart(
 ) -> Chart:
     """Pass rate against compute with fits, their continuation beyond the budget, and asymptotes.
 
-    `shown` are the variants with a label and, as far as the colours go, a colour of their own; by default the reference
+    `shown` are the variants with a label and, as far as the colours go, their own colour; by default the reference
     and those with the highest level. `others` are grey lines, by default all else. `with_points` also draws the
     evaluations, filled if they were fitted. `counted` replaces compute on the horizontal axis.
     """

@@ -1,5 +1,5 @@
 """Forest plots: the differences from the reference in level, ceiling and compute, with intervals, and the numbers in
-columns of their own."""
+separate columns."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace

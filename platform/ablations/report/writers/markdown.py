@@ -27,7 +27,7 @@ def markdown_files(blocks: Blocks, name: str, *, pictures: PictureFormat = "png"
 
 
 def markdown_document(blocks: Blocks, *, pictures: PictureFormat = "png") -> str:
-    """The document alone, with the names of its pictures."""
+    """Only the document, with the names of its pictures."""
     return "\n\n".join(part for part in _written(blocks, pictures) if part) + "\n"
 
 

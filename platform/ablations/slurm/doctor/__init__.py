@@ -84,7 +84,7 @@ def all_findings(question: DoctorQuestion) -> Iterator[Finding]:
 
 
 def check_nodes(question: DoctorQuestion, partitions: tuple[Partition, ...], here: dict[str, Any]) -> Iterator[Finding]:
-    """Probe one partition after the other, so that no probe waits for another."""
+    """Probe one partition after another, so that no probe waits for another."""
     try:
         question.home.require_writable()
     except AblationsError:

@@ -34,7 +34,7 @@ def other_repeats(answer: str, gold: str) -> bool:
 
 
 def in_order_of_names(answer: str, gold: str) -> Outcome | None:
-    """Verdict on values of x = 3, y = 4 beside 3, 4 or (3, 4), which names them in the order of the alphabet."""
+    """Verdict on values of x = 3, y = 4 beside 3, 4 or (3, 4), which names them in alphabetical order."""
     named, bare = (gold, answer) if listed_names(gold) else (answer, gold)
     bare = bare[1:-1] if num_enclosing(bare, "()") == 1 else bare
     names, parts = _LISTED_NAME.findall(named), split_list(bare)

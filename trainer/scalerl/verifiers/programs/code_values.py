@@ -23,7 +23,8 @@ _SIMPLE = ("plain", "int", "complex", "bytes", "bytearray")
 
 
 def same(answer: Any, expected: Any, *, is_exact: bool = False) -> bool:
-    """True if an answer, as `to_wire` writes it, equals `expected` as by Python's ==, within the tolerance of a float.
+    """True if an answer, as `to_wire` writes it, equals `expected` as with Python's ==, within the tolerance of a
+    float.
 
     JSON has neither tuples nor numeric keys: a list counts as a tuple with the same items, and an integer key as its
     text if all expected keys are text; with `is_exact` nothing but Python's == counts. Members of sets and keys must be
