@@ -13,7 +13,7 @@ from scalerl.run.run_log import log_fault, read_rows
 
 LogRow = dict[str, Any]
 FIRST_STEPS = 3
-"""Steps whose score replaces the score before training, if that was not measured."""
+"""Number of first steps whose score replaces the score before training, if that was not measured."""
 CLEAR_FALL, FALL_OF_BEST = 0.08, 0.2
 """Fall of the score from its best window, absolute and as a share of the best."""
 STAYS = 0.05

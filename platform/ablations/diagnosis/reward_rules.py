@@ -35,7 +35,7 @@ def verifier_fails(window: StepWindow) -> Symptom | None:
 
 
 def unreadable_answers(window: StepWindow) -> Symptom | None:
-    """Answers that were not cut off, and in which the verifier finds no final answer."""
+    """Answers in which the verifier finds no final answer although they were not cut off."""
     counts = _outcomes(window.recent)
     total = sum(counts.values())
     before = _outcomes(window.early[: health.RECENT])

@@ -10,7 +10,7 @@ STEP_COLUMN = "step"
 
 
 class StepColumns:
-    """Values with their steps: a row for the values that a file has of a step one after the other.
+    """Values with their steps: consecutive values of one step in a file make a row.
 
     A new row begins when a value repeats.
     """

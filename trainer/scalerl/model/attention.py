@@ -3,7 +3,7 @@
 A pass of 32,000 packed tokens has a billion pairs of tokens. On a GPU, FlexAttention (`torch.nn.attention`) computes
 only the
 blocks in which the host found a visible pair, and looks at single pairs only if not all pairs of a block are visible.
-On a CPU the queries, keys and values of each sequence are laid out in a row of their own, and rows are attended one by
+On a CPU the queries, keys and values of each sequence are laid out in a separate row, and rows are attended one by
 one. Tests compare both with the full mask.
 """
 

@@ -110,7 +110,8 @@ def _are_turns(value: Any) -> bool:
 
 
 def named_parts(value: Any, named: str) -> str:
-    """Advice to name a part of a value, if it has any; `named` is its own name, as in `question: prompt`."""
+    """Advice to name a part of a value, if it has parts; `named` is the name of the value itself, as in `question:
+    prompt`."""
     match unpacked(value):
         case list() as turns if _are_turns(turns):
             roles = [turn.get("role", turn.get("from")) if isinstance(turn, dict) else None for turn in turns]
