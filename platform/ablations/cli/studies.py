@@ -35,8 +35,8 @@ def show_studies(home: Home, as_json: bool) -> None:
     )
     notes = (
         f"{', '.join(LISTED_SCALES)}: GPU-hours of all runs in the file, modelled except at 8b; -: the file cannot be "
-        "used at this scale; for the reason, run `platform reproduce STUDY --scale S`. A run designs its own seeds and "
-        "budget.",
+        "used at this scale; for the reason, run `platform reproduce STUDY --scale S`. A study that is run gets its "
+        "seeds and budget from its own design.",
         "here: outcomes of the claims in this home folder, with the scale if it is not the study's own.",
     )
     rows = []
