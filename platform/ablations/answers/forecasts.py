@@ -27,7 +27,7 @@ from ablations.answers.interval import Interval
 from ablations.answers.level import compared_at, levels_of
 from ablations.answers.repeats import Repeats
 from ablations.answers.run_to_run import RunToRun
-from ablations.answers.standing import centre_and_spread, distance_from, median_law, standing_of
+from ablations.answers.standing import RISE, ahead_of, distance_from, median_law, standing_of
 from ablations.fit.law_fit import LawFit
 from ablations.fit.result import Fit
 from ablations.text import or_dots
@@ -160,14 +160,16 @@ def _ahead(
     calibration: Calibration,
     num_readings: int,
 ) -> np.ndarray:
-    centre, spread = centre_and_spread(fit, siblings, compute, num_readings=num_readings)
+    centre, spread, rise = ahead_of(fit, siblings, compute, num_readings=num_readings)
+    unclaimed = (1 - RISE) * rise.clip(0)
     if calibration.is_carried:
-        centre = np.full_like(centre, standing_of(fit).carried)
+        centre, unclaimed = np.full_like(centre, standing_of(fit).carried), rise.clip(0)
     z, distance, w = _scores(fit, variant), distance_from(fit, compute), calibration.weight
     drawn = centre + (1 - w) * spread * z[:, None]
     if w:
         shift = calibration.shifts(variant, distance) * np.sqrt(distance.clip(max=FURTHEST))
-        drawn += shift + w * np.sqrt(distance) * _quantiles(calibration, fit, variant)[:, None]
+        # Early parts of finished runs rise more than is left to rise: no shift passes the whole rise of eq. 1.
+        drawn += np.minimum(shift, unclaimed) + w * np.sqrt(distance) * _quantiles(calibration, fit, variant)[:, None]
     return drawn
 
 

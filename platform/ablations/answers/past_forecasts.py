@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from ablations.answers.calibration import PastError
-from ablations.answers.standing import centre_and_spread, standing_of
+from ablations.answers.standing import ahead_of, standing_of
 from ablations.errors import AblationsError
 from ablations.fit.curve import Curve
 from ablations.fit.fitting import fit_law
@@ -45,7 +45,7 @@ class Cut:
     @property
     def error(self) -> PastError:
         """How far the forecast from this part lay off, before any calibration."""
-        centre, _ = centre_and_spread(self.fit, self.siblings, self.compute)
+        centre = ahead_of(self.fit, self.siblings, self.compute).centre
         distance = float(np.log(self.compute.mean() / self.fit.window[1]))
         carried = standing_of(self.fit).carried
         foretold = float(np.clip(centre, 0, self.fit.settings.highest).mean())

@@ -16,6 +16,7 @@ The numbers were chosen on 2026-11-28 (`benchmarks/forecast_shelf.py`); what a h
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import lru_cache
+from typing import NamedTuple
 
 import numpy as np
 
@@ -76,10 +77,17 @@ def _some_draws(fit: LawFit, compute: np.ndarray) -> np.ndarray:
     return fit.predict_draws(compute, every=max(fit.draws.A.size // ENOUGH_DRAWS, 1))
 
 
-def centre_and_spread(
-    fit: LawFit, variant: Sequence[LawFit], compute: np.ndarray, *, num_readings: int = 0
-) -> tuple[np.ndarray, np.ndarray]:
-    """Centre and spread of a run at each compute beyond its last reading, both of shape (num_compute,).
+class Ahead(NamedTuple):
+    """A run at each compute beyond its last reading; all of shape (num_compute,)."""
+
+    centre: np.ndarray
+    spread: np.ndarray
+    rise: np.ndarray
+    """The rise of eq. 1, of which the centre holds seven tenths."""
+
+
+def ahead_of(fit: LawFit, variant: Sequence[LawFit], compute: np.ndarray, *, num_readings: int = 0) -> Ahead:
+    """Centre, spread and rise of a run at each compute beyond its last reading.
 
     `variant` are the fits of all runs of its variant, itself among them. With `num_readings` they are those of the mean
     of so many readings, whose noise counts too.
@@ -96,7 +104,7 @@ def centre_and_spread(
     of_readings = 1 / num_readings if num_readings else 0.0
     variance = noise**2 * (1 / run.k + of_readings + WANDER**2 * distance)
     variance += (RISE_SD * rise) ** 2 + ((high - low) / NORMAL_WIDTH) ** 2
-    return run.now + RISE * rise - DRAWDOWN * drawdown, np.sqrt(variance)
+    return Ahead(run.now + RISE * rise - DRAWDOWN * drawdown, np.sqrt(variance), rise)
 
 
 def distance_from(fit: LawFit, compute: np.ndarray) -> np.ndarray:

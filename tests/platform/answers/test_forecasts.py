@@ -202,6 +202,20 @@ def test_finished_runs_that_ended_lower_shift_a_forecast_and_set_its_interval():
     assert beside.hi - beside.lo == pytest.approx((alone.hi - alone.lo) / 3 + 8 / 12 * 0.8326 * 0.0218, rel=0.1)
 
 
+def test_finished_runs_add_no_more_than_the_rest_of_the_rise_of_eq_1():
+    fit = fitted()
+    errors = tuple(
+        PastError(variant=f"v{i}", run=f"{i}", error=0.2, carried=0.2, distance=float(np.log(2))) for i in range(8)
+    )
+    rise = float(eq1(2 * 7881.0) - eq1(7881.0))
+    for is_carried in (False, True):
+        found = estimated(of(fit, calibration=Calibration(errors=errors, is_carried=is_carried)), 2 * 7881.0)
+        # What is left of each error, 0.2 - 1.4 / 11, has a weight of 8 / 12.
+        left = 8 / 12 * np.sqrt(np.log(2)) * (0.2 - 1.4 / 11)
+        stands = fit.readings.score[-3:].mean() if is_carried else eq1(7881.0)
+        assert found[0] == pytest.approx(stands + rise + left, abs=1e-3)
+
+
 @pytest.mark.parametrize("times", [1.1, 1.4, 100.0])
 def test_an_estimate_never_contradicts_its_interval(times):
     for fit in (saturating(0), saturating(1, sd=0.004), fitted(0, sd=0.004, fit_from=1500), fitted(1, sd=0.004)):

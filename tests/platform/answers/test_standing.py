@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from curves import eq1
 
-from ablations.answers.standing import centre_and_spread, median_law, standing_of
+from ablations.answers.standing import ahead_of, median_law, standing_of
 from ablations.fit.curve import Curve
 from ablations.fit.engine.anchor import anchors
 from ablations.fit.law_fit import CurveSet, LawFit
@@ -45,19 +45,20 @@ def test_the_centre_adds_seven_tenths_of_the_rise_and_takes_twice_the_drawdown()
     ahead = np.array([2400.0, 4800.0])
     rise = float(eq1(4800.0) - eq1(2400.0))
     steady = law_fit(eq1(COMPUTE))
-    centre, spread = centre_and_spread(steady, [steady], ahead)
+    centre, spread, risen = ahead_of(steady, [steady], ahead)
+    assert risen == pytest.approx([0.0, rise])
     assert centre == pytest.approx([float(eq1(2400.0)), float(eq1(2400.0)) + 0.7 * rise])
     # The least noise is .001; L = ln 2.
     assert spread[1] == pytest.approx(np.sqrt((0.45 * rise) ** 2 + 1e-6 * (1 / 3 + 1.96 * np.log(2))))
     # With the noise of a mean of three readings.
-    _, of_readings = centre_and_spread(steady, [steady], ahead, num_readings=3)
+    _, of_readings, _ = ahead_of(steady, [steady], ahead, num_readings=3)
     assert of_readings[1] ** 2 - spread[1] ** 2 == pytest.approx(1e-6 / 3)
     # A sibling that lost 0.12, half of which counts in the mean, less its noise over the square root of 3.
     score = np.full(24, 0.4)
     score[10:13] = 0.52
     fallen = law_fit(score)
     noise = standing_of(fallen).noise
-    lower, _ = centre_and_spread(steady, [steady, fallen], ahead)
+    lower, _, risen = ahead_of(steady, [steady, fallen], ahead)
     assert centre - lower == pytest.approx(2 * ((0.12 - noise / np.sqrt(3)) - 0.001 / np.sqrt(3)) / 2)
 
 
@@ -65,7 +66,7 @@ def test_a_rise_is_half_the_runs_own_and_half_that_of_its_variant():
     own, other = law_fit(eq1(COMPUTE)), law_fit(eq1(COMPUTE, A=0.81), As=(0.81,))
     at = np.array([4800.0])
     rises = [float(eq1(4800.0, A=A) - eq1(2400.0, A=A)) for A in (0.61, 0.81)]
-    centre, _ = centre_and_spread(own, [own, other], at)
+    centre = ahead_of(own, [own, other], at).centre
     assert centre == pytest.approx([float(eq1(2400.0)) + 0.7 * (0.75 * rises[0] + 0.25 * rises[1])])
 
 
