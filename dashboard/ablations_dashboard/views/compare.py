@@ -11,7 +11,7 @@ from ablations.findings.results import Results
 from ablations.findings.several_sweeps import together, with_baseline
 from ablations.home.started_sweep import StartedSweep
 from ablations.report.documents.blocks import Text
-from ablations.report.documents.comparison import head, remark_blocks
+from ablations.report.documents.comparison import head, note_blocks, remark_blocks
 from ablations.report.documents.comparison_words import unkept_results_note
 from ablations.search.record import read_search
 from ablations.search.tables import note
@@ -81,8 +81,8 @@ def show_head(sweep: StartedSweep, is_live: bool, others: Sequence[StartedSweep]
     show_document(head(results, size=size), scope=plan.sweep)
     show_progress(sweep, rows, is_live=is_changing)
     unkept = unkept_results_note(results)
-    said = [*([Text(text=unkept, kind="warning")] if unkept else []), *remark_blocks(results.remarks)]
-    show_document(said, scope=plan.sweep)
+    warned = [*([Text(text=unkept, kind="warning")] if unkept else []), *remark_blocks(results.remarks)]
+    show_document([*warned, *note_blocks(results.notes)], scope=plan.sweep)
 
 
 def current(own: StartedSweep, others: Sequence[StartedSweep], baseline: str) -> Results:

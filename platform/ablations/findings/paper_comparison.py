@@ -6,7 +6,7 @@ of one recipe the paper's rule sees differences that do not exist, see `WARNING`
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from statistics import fmean, geometric_mean
 from typing import Any
@@ -107,6 +107,8 @@ class PaperComparison:
     """Budget that scales the grid of C_mid."""
     reasons: tuple[str, ...] = ()
     """Reasons why runs have no fit."""
+    notes: tuple[str, ...] = ()
+    """Notes of the import, for runs of other trainers."""
 
     def __repr__(self) -> str:
         return f"<Comparison of {counted(len(self.variants), 'variant')} with {self.reference!r} by the {RULE}>"
@@ -124,6 +126,7 @@ class PaperComparison:
             "variants": [variant.to_json() for variant in self.variants],
             "warning": WARNING,
             "reasons": list(self.reasons),
+            "notes": list(self.notes),
         }
 
 
@@ -204,4 +207,5 @@ def paper_comparison(results: Results, *, done: Done | None = None) -> PaperComp
         paper_compare, runs, plan.reference, fit_from=fit_from, budget=budget, left_out=results.reasons, done=done
     )
     stated = on_grid(grid="stated")
-    return on_grid(grid="finer") if any("A" in variant.edges for variant in stated.variants) else stated
+    found = on_grid(grid="finer") if any("A" in variant.edges for variant in stated.variants) else stated
+    return replace(found, notes=results.notes)

@@ -131,9 +131,7 @@ class Results:
     @property
     def reasons(self) -> list[str]:
         """Reasons why runs have no fit, or are missing."""
-        noted = {run.name for run in self.runs if run.reason and any(run.reason in note for note in self.notes)}
-        said = (replace(one, runs=tuple(run for run in one.runs if run.name not in noted)) for one in self.variants)
-        return [*self.notes, *(reason for variant in said for reason in variant.reasons)]
+        return [reason for variant in self.variants for reason in variant.reasons]
 
     @property
     def code_versions(self) -> list[str]:
@@ -233,7 +231,7 @@ class Results:
         return empty | (line.to_json() if line else {"fit_verdict": NO_FIT}) | known
 
     def to_json(self) -> dict[str, Any]:
-        """Plain data for JSON: a line per variant, null for a missing number, every fit, and the reasons."""
+        """Plain data for JSON: a line per variant, null for a missing number, every fit, the reasons and the notes."""
         return {
             "sweep": self.plan.sweep,
             "together_with": list(self.beside),
@@ -255,6 +253,7 @@ class Results:
                 for run in variant.runs
             ],
             "reasons": [*(one.text for one in self.remarks if one.weight == "error"), *self.reasons],
+            "notes": list(self.notes),
             "remarks": [one.to_json() for one in self.remarks],
             "stops": [asdict(stop) for stop in self.stops.values()],
             "code_versions": self.code_versions,

@@ -28,7 +28,6 @@ from ablations.errors import AblationsError
 from ablations.findings.backtest import Backtest, backtest
 from ablations.findings.finished_runs import calibration_of, finished_curves
 from ablations.findings.results import Results
-from ablations.home.labels import FIRST_REFERENCE
 from ablations.terminal.progress_bar import Done, counted_off
 from ablations.text import compute_text, counted
 
@@ -94,6 +93,8 @@ class SweepForecast:
     """The pass rate whose compute was requested."""
     variants: tuple[VariantForecast, ...]
     reasons: tuple[str, ...]
+    notes: tuple[str, ...]
+    """Notes of the import, for runs of other trainers."""
     num_finished: int
     """Number of finished runs whose forecasts from their first parts calibrate these."""
     is_carried: bool
@@ -119,6 +120,7 @@ class SweepForecast:
             "is_carried": self.is_carried,
             "variants": [variant.to_json() for variant in self.variants],
             "reasons": list(self.reasons),
+            "notes": list(self.notes),
         }
 
 
@@ -174,9 +176,10 @@ def forecast_sweep(
         score=score,
         variants=tuple(of_variant(one) for one in counted_off([*prospects.values()], done)),
         reasons=(
-            *(one for one in results.reasons if one != FIRST_REFERENCE.format(plan.reference)),
+            *results.reasons,
             *(f"{run.name}: {why}" for run, why in without if why),
         ),
+        notes=results.notes,
         num_finished=calibration.num_runs,
         is_carried=calibration.is_carried,
     )

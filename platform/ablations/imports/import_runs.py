@@ -262,13 +262,13 @@ def _planned(
     """The plan, and each of its runs with its source; AblationsError if there is none, or no such reference."""
     of = {run.id: record for record in records for run in record.runs}
     every = [run for record in records for run in record.runs]
-    failed = [run for run in every if run.last_compute is None]
     seeds = {run.id: run.seed for run in before.runs} if before else {}
     runs = numbered(every, seeds)
     if not runs:
-        reasons = [run.reason for run in failed]
+        reasons = [run.reason for run in every]
         more = f"\nand {len(reasons) - MOST_SAID} more" if len(reasons) > MOST_SAID else ""
         raise AblationsError("\n".join([*reasons[:MOST_SAID]]) + more)
+    kept = {run.id for run in runs}
     called = shown_names(run.variant for run in runs)
     names = [*called.values()]
     first = FIRST_REFERENCE.format(names[0])
@@ -291,7 +291,7 @@ def _planned(
     notes = (
         *(() if is_chosen else (first,)),
         *(note for record in records for note in record.notes),
-        *(f"A run is left out: {run.reason}." for run in failed),
+        *(f"A run is left out: {run.reason}." for run in every if run.id not in kept),
         *_on_ends(runs, order.compute_name),
     )
     plan = Plan(

@@ -3,9 +3,11 @@
 import csv
 import json
 import re
+from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
+from dashboard.app_pages import open_page
 from fixtures_design import BUDGET as BUDGET_OF_SMOKE
 from fixtures_design import SAMPLES, study_of, trained_home
 from fixtures_home import BUDGET, make_home
@@ -13,7 +15,12 @@ from typer.testing import CliRunner
 
 from ablations.cli import app
 from ablations.errors import AblationsError
+from ablations.findings.results import read_results
+from ablations.home.home import Home
 from ablations.home.started_sweep import StartedSweep, read_sweep
+from ablations.report.documents.blocks import Folded
+from ablations.report.documents.comparison import report_document
+from ablations_dashboard.escape import with_code
 from scalerl.run.run_log import read_rows
 
 OF_THE_PLATFORM = {"overrides", "hours", "cost"}
@@ -134,6 +141,33 @@ def test_a_forecast_without_any_fit_ends_with_its_reason(tmp_path, options):
     assert re.match(r"short: no run has a forecast \(.*curve 'a-s0': 1 evaluation", str(result.exception))
     # A reader of JSON finds the reasons there; no empty table is printed.
     assert bool(result.stdout) == ("--json" in options)
+
+
+def test_notes_of_an_import_are_no_reasons(tmp_path, monkeypatch):
+    sweep = make_home(tmp_path / "home", seeds=(0, 1))
+    path = as_csv(sweep, tmp_path / "mine.csv", last={"loo-curriculum": 100})
+    named = imported(tmp_path / "other", path)
+    notes = [
+        "The reference is scalerl, the first variant given; --reference NAME chooses another.",
+        f"The last evaluations of the 6 runs lie between 100 and {BUDGET:,g} compute.",
+    ]
+    for command in ("compare", "forecast", "paper"):
+        found = of_command(command, *named)
+        assert found["notes"] == notes
+        assert [one.partition(":")[0] for one in found["reasons"]] == [f"curve 'loo-curriculum-s{n}'" for n in (0, 1)]
+    said = CliRunner().invoke(app, ["forecast", *named], catch_exceptions=False).stdout
+    assert notes[1] in (text := " ".join(said.split()))
+    assert text.count("No forecast: ") == 2
+    said = CliRunner().invoke(app, ["compare", *named, "--explain"], catch_exceptions=False).stdout
+    assert all(" ".join(said.split()).count(note) == 1 for note in notes)
+    page = open_page(monkeypatch, tmp_path / "other", "compare", sweep="mine")
+    # A page has a chooser of references, and no note on it.
+    (folded,) = (one for one in page.expander if one.label == "1 note on the import")
+    assert [one.value for one in folded.caption] == [with_code(notes[1])]
+    results = read_results(read_sweep(Home(tmp_path / "other"), "mine"))
+    (folded,) = (one for one in report_document(results, now=datetime(2026, 11, 29, tzinfo=UTC))
+                 if isinstance(one, Folded) and one.title == "2 notes on the import")  # fmt: skip
+    assert [one.text for one in folded.blocks] == notes
 
 
 WITHOUT_A_FIT = "curve,seed,compute,score\na,0,0,0.2\na,0,1,0.5\nb,0,0,0.2\nb,0,1,0.6\n"

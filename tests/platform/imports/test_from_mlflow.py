@@ -126,7 +126,8 @@ def test_variants_are_told_by_a_param_or_tag_and_what_cannot_be_read_is_said(sto
     ]
     assert found["variants"][1]["ceiling_verdict"] == "ceiling down"
     assert found["variants"][1]["ceiling_difference"] == pytest.approx(-0.1, abs=0.01)
-    nameless, without = found["reasons"]
+    assert found["reasons"] == []
+    nameless, without = found["notes"]
     assert nameless.startswith(
         "MLflow's run 'nameless' is left out: --variant: the run has no param or tag 'loss'; did you"
     )

@@ -61,7 +61,7 @@ def brief_notes(results: Results) -> list[str]:
     not count and on the compute at which levels are read and, of logs, on data left out; then three notes: the meaning
     of the marks, the cost of deciding, and the command for the rest."""
     if results.comparison is None:
-        return [*(one.text for one in results.remarks), *results.reasons]
+        return [*(one.text for one in results.remarks), *results.notes, *results.reasons]
     named = "" if results.sweep.home.is_passing else " ".join((results.plan.sweep, *results.beside))
     weights = ("error", "warning") if results.plan.imported else ("error",)
     below = [one.text for one in results.remarks if one.kind == "below its start"]
@@ -71,7 +71,7 @@ def brief_notes(results: Results) -> list[str]:
     spoiled = [f"{run.name}: {run.reason}" for run in results.runs if run.state == State.DONE and run.curve is None]
     grave = [*below, *results.notes[:MOST_NOTES], *spoiled[:MOST_NOTES], *remarks[:MOST_NOTES]]
     grave += levels[:MOST_ON_LEVELS]
-    found = len(results.remarks) + len(results.reasons) - len(grave)
+    found = len(results.remarks) + len(results.notes) + len(results.reasons) - len(grave)
     rest = [counted(found, "more remark")] if found else []
     rest += ["the changes"] if any(variant.overrides for variant in results.variants) else []
     where = f"`platform compare {named} --explain`" if named else "--explain"
@@ -92,6 +92,7 @@ def explanation(results: Results) -> list[str]:
         method(results),
         advice(results),
         *(one.text for one in results.remarks),
+        *results.notes,
         *results.reasons,
     ]
 
@@ -114,6 +115,7 @@ def report_document(results: Results, *, now: datetime, ladder: ScaleLadder | No
         *head(results),
         *_text(task_of_sweep(results.sweep)),
         *remark_blocks(results.remarks),
+        *note_blocks(results.notes),
         curves_block(results),
         Heading(text=f"Differences from {reference}"),
         differences_block(results),
@@ -155,6 +157,12 @@ def remark_blocks(remarks: Sequence[Remark]) -> Blocks:
         blocks += said[:MOST_REMARKS]
         blocks += [Folded(title=counted(len(more), f"more {weight}"), blocks=more)] if more else []
     return blocks
+
+
+def note_blocks(notes: Sequence[str]) -> Blocks:
+    """The notes of an import, folded."""
+    said = [Text(text=one, kind="note") for one in notes]
+    return [Folded(title=f"{counted(len(said), 'note')} on the import", blocks=said)] if said else []
 
 
 def curves_block(results: Results) -> Figure:

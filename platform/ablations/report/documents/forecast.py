@@ -13,11 +13,11 @@ LEADS = {True: "yes", False: "no", None: "cannot tell"}
 
 
 def forecast_document(found: SweepForecast, compute_name: str) -> Blocks:
-    """A table for each budget and one for all of them, notes, and the runs without a forecast."""
+    """A table for each budget and one for all of them, notes, those of the import, and the runs without a forecast."""
     tables = [_at_budget(found, place, compute_name) for place in range(len(found.budgets_gpu_hours))]
     return [
         *([*tables, _at_any_budget(found, compute_name)] if found.variants else ()),
-        *(Text(text=note, kind="note") for note in _notes(found)),
+        *(Text(text=note, kind="note") for note in (*_notes(found), *found.notes)),
         *(Text(text=f"No forecast: {reason}", kind="warning") for reason in found.reasons),
     ]
 

@@ -53,5 +53,6 @@ def _notes(comparison: PaperComparison, compute_name: str) -> tuple[str, ...]:
         f"{compute_name}, R_0 the evaluation at compute 0. B is refitted at A {comparison.common_A:.3f}, the mean "
         f"of all A within {PAPER_MARGIN} of {comparison.reference}'s.",
         WARNING,
+        *comparison.notes,
         *comparison.reasons,
     )
