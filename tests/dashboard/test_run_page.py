@@ -16,7 +16,7 @@ from ablations.findings.results import read_results
 from ablations.home.plan import PlannedRun, PlannedVariant
 from ablations.study.resolve import load_resolved
 from ablations_dashboard.drawings.run import thinned_rows
-from ablations_dashboard.reading.run_log import episodes
+from ablations_dashboard.reading.run_log import warning_spans
 from ablations_dashboard.sections.rollouts import rollout_html
 from ablations_dashboard.sections.why import explaining, steps_of
 from ablations_dashboard.views import run as page_of_run
@@ -154,11 +154,15 @@ def test_without_the_columns_of_the_trainer_nothing_is_said_of_warnings(monkeypa
 
 def test_a_rule_that_warns_twice_has_two_episodes_and_rows_of_programs_have_none():
     rows = train_rows([0.5] * 40 + [0.01] * 25 + [0.5] + [0.01] * 25)
-    assert [(one.rule, one.first, one.last) for one in episodes(rows)] == [("entropy", 60, 65), ("entropy", 86, 91)]
-    assert steps_of(episodes(rows)) == "steps 60 to 65, 86 to 91"
-    assert steps_of(episodes(rows)[:1]) == "steps 60 to 65"
-    assert steps_of(episodes(rows) * 2) == "4 times in steps 60 to 91"
-    assert episodes([{name: value for name, value in row.items() if name != "skipped"} for row in rows]) == []
+    spans = warning_spans(rows)
+    assert [(one.rule, one.first, one.last) for one in spans] == [
+        ("entropy", 60, 65),
+        ("entropy", 86, 91),
+    ]
+    assert steps_of(warning_spans(rows)) == "steps 60 to 65, 86 to 91"
+    assert steps_of(warning_spans(rows)[:1]) == "steps 60 to 65"
+    assert steps_of(warning_spans(rows) * 2) == "4 times in steps 60 to 91"
+    assert warning_spans([{name: value for name, value in row.items() if name != "skipped"} for row in rows]) == []
 
 
 def test_a_collapse_that_a_fit_has_found_is_a_red_box(monkeypatch, tmp_path):

@@ -17,8 +17,8 @@ from ablations.pools.equal_failures import RunsHeld
 from scalerl.errors import Interrupted, Rejected, ScaleRLError
 from scalerl.tasks.left_out import LeftOut, UnreadableRows
 
-IN_THE_SANDBOX = {"OtherSideGone", "Unanswerable", "Unsendable"}
-"""Of programs there, which import nothing of the trainer."""
+IN_THE_SANDBOX = {"OtherSideGone", "TookTooLong", "Unanswerable", "Unsendable"}
+"""Of programs there, which import nothing of the trainer; and what an environment that takes too long gets thrown."""
 TREES = [(scalerl, ScaleRLError), (ablations, AblationsError)]
 BUILT_IN = {name for name, one in vars(builtins).items() if isinstance(one, type) and issubclass(one, BaseException)}
 

@@ -11,11 +11,12 @@ The rooms by height; each imports only what stands below it:
     prompts     which prompt comes next, and what its answers are worth
     model       token ids to log-probabilities                 tasks       prompts, a verifier, demonstrations
     objective   the formulas of an optimiser step              tokens      text to token ids and back
+    environments  text worlds that answer the policy, by one protocol
     recipe      every choice of a run, typed                   verifiers   is this answer right?
     sandbox     runs programs that the policy wrote            weights     how weights reach generators
     gym         problems and scores of the library `reasoning-gym`
     frozen, rollout    the base of what a human types; what travels between prompts, generator and learner
-    environment        variables of this process's environment, set for a time
+    process_variables  variables of this process's environment, set for a time
     warden             ends started processes when their starter is gone
     signals            signals to all processes of a run
     credentials        passwords and keys, hidden in everything that is stored, printed or sent

@@ -5,6 +5,7 @@ ScaleRLError
 │   ├── Busy                        another process is training the run
 │   ├── CannotResume                recipe, checkpoint or log has changed since the run stopped
 │   │   └── Damaged                     one of the two checkpoints is damaged
+│   ├── EnvironmentUnusable          an environment is unknown, lacks its package, or rejects its settings
 │   ├── Diverged                    the loss or gradient stayed non-finite
 │   ├── GymError                    reasoning-gym is missing, or cannot make the problems
 │   ├── OwnFailed                   a user's own function cannot be loaded, or raised an error
@@ -22,6 +23,7 @@ ScaleRLError
 │   └── RankDied                    a rank of the learner died
 └── Internal                    exit code 1: signals between parts of the trainer; a bug if a user sees one
     ├── AllRetired                  the curriculum has no prompts left; the run ends as `stopped`
+    ├── EnvironmentGone              the process of environments ended or hangs; it is replaced
     ├── MeetingIsOver               the attempt that an agent was to join has ended
     └── UnusablePublication         weights are torn, damaged, missing, or from another model or version
 

@@ -1,13 +1,28 @@
 """Records passed between prompts, generator, verifier and learner; numpy only, so they can be sent to any process."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any, Literal
+from typing import Any, Literal, get_args
 
 import numpy as np
 from numpy.typing import NDArray
 
 Outcome = Literal["right", "wrong", "unparsable", "timed_out", "crashed"]
 """Verdict on one answer. The last two mean that the verifier failed, so the answer was not judged."""
+
+
+End = Literal["won", "lost", "rules_broken", "too_many_turns", "too_long", "timed_out", "error"]
+"""Why an episode ended. The last two say nothing about the policy, so such an episode is counted and not trained on."""
+EPISODE_ENDS: tuple[End, ...] = get_args(End)
+OUTCOME_OF_END: Mapping[End, Outcome] = {
+    "won": "right",
+    "lost": "wrong",
+    "rules_broken": "unparsable",
+    "too_many_turns": "wrong",
+    "too_long": "wrong",
+    "timed_out": "timed_out",
+    "error": "crashed",
+}
 
 
 @dataclass(frozen=True)
@@ -19,6 +34,8 @@ class Judgement:
     """Text ignored when reading the answer, which makes the outcome doubtful; empty if the whole answer was read."""
     score: float | None = None
     """Partial score in [0, 1] of an answer that is not right; None if the task has none."""
+    earned: float | None = None
+    """Sum of the rewards that an environment gave; None without an environment."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -37,8 +54,42 @@ class Prompt:
 
 
 @dataclass(frozen=True, kw_only=True)
+class Turn:
+    """One turn of the policy in an episode: `Turn(start=14, stop=19, reward=0.0)`."""
+
+    start: int
+    """Index of its first token in the rollout's tokens."""
+    stop: int
+    """Index after its last token; what the environment answers stands from here to the start of the next turn."""
+    reward: float
+    """What the environment gave for it."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Episode:
+    """Turns of one rollout, and how it ended."""
+
+    turns: tuple[Turn, ...]
+    end: End
+    why: str = ""
+    """Reason in the environment's own words; empty if it gave none."""
+    discount: float = 1.0
+    """Factor by which a reward counts less for each turn before it."""
+    by_turn: bool = False
+    """True if each turn has its own advantage."""
+
+    @property
+    def earned(self) -> float:
+        """Sum of the rewards of all turns, discounted."""
+        return sum(self.discount**number * turn.reward for number, turn in enumerate(self.turns))
+
+
+@dataclass(frozen=True, kw_only=True)
 class Rollout:
-    """One sampled answer, token by token: who chose each token, its log-probability, and the weights in use."""
+    """One sampled answer or episode, token by token: who chose each token, its log-probability, and the weights in use.
+
+    The tokens of an episode are those of all turns, with what the environment said between them.
+    """
 
     prompt: Prompt
     tokens: NDArray[np.int64]
@@ -50,6 +101,25 @@ class Rollout:
     """True for tokens forced by the interruption rather than sampled from the policy."""
     truncated: bool
     """True if the token limit came before the end of the sequence."""
+    episode: Episode | None = None
+    """Turns and end; None for a task of one prompt and one answer."""
+
+    @property
+    def written(self) -> NDArray[np.bool_]:
+        """True for tokens of the policy's turns, sampled or forced; False for what the environment said."""
+        if self.episode is None:
+            return np.ones(len(self.tokens), dtype=np.bool_)
+        written = np.zeros(len(self.tokens), dtype=np.bool_)
+        for turn in self.episode.turns:
+            written[turn.start : turn.stop] = True
+        return written
+
+    @property
+    def num_written(self) -> int:
+        """Number of tokens of the policy's turns."""
+        if self.episode is None:
+            return len(self.tokens)
+        return sum(turn.stop - turn.start for turn in self.episode.turns)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -72,6 +142,11 @@ class Group:
     def pass_rate(self) -> float:
         """Share of right answers."""
         return sum(outcome == "right" for outcome in self.outcomes) / len(self.outcomes)
+
+    @property
+    def is_credited_by_turn(self) -> bool:
+        """True if these are episodes whose turns have their own advantages."""
+        return any(one.episode is not None and one.episode.by_turn for one in self.rollouts)
 
     @property
     def zero_variance(self) -> bool:

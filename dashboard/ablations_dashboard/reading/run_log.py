@@ -60,10 +60,10 @@ def load_metrics(folder: RunFolder) -> pd.DataFrame:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Episode:
+class WarningSpan:
     """A rule of `scalerl.run.health` that warned at every step from `first` to `last`.
 
-    Episode(rule="entropy", text="entropy is down to 0.019 nats ...", first=120, last=140, compute_gpu_hours=310.0)
+    WarningSpan(rule="entropy", text="entropy is down to 0.019 nats ...", first=120, last=140, compute_gpu_hours=310.0)
     """
 
     rule: str
@@ -75,11 +75,11 @@ class Episode:
     """Compute at the first of these steps."""
 
 
-def episodes(rows: list[dict[str, Any]]) -> list[Episode]:
+def warning_spans(rows: list[dict[str, Any]]) -> list[WarningSpan]:
     """Every warning over the train rows of a run, in the order of its first step; rows of programs without the
     trainer's columns have none.
     """
-    health, found, current = Health(), list[Episode](), dict[str, Episode]()
+    health, found, current = Health(), list[WarningSpan](), dict[str, WarningSpan]()
     for row in rows:
         if row["kind"] != "train" or "skipped" not in row:
             continue
@@ -88,7 +88,7 @@ def episodes(rows: list[dict[str, Any]]) -> list[Episode]:
         for rule, text in now.items():
             if (before := current.get(rule)) is None:
                 compute = row["compute_gpu_hours"]
-                current[rule] = Episode(rule=rule, text=text, first=step, last=step, compute_gpu_hours=compute)
+                current[rule] = WarningSpan(rule=rule, text=text, first=step, last=step, compute_gpu_hours=compute)
             else:
                 current[rule] = replace(before, text=text, last=step)
         found += [current.pop(rule) for rule in [*current] if rule not in now]
@@ -96,10 +96,10 @@ def episodes(rows: list[dict[str, Any]]) -> list[Episode]:
 
 
 @st.cache_resource(max_entries=16, show_spinner="Looking for warnings …", hash_funcs=KEYS)
-def load_episodes(folder: RunFolder) -> list[Episode]:
+def load_warning_spans(folder: RunFolder) -> list[WarningSpan]:
     """The warnings of a run over its log; none if the log is damaged (the sections report it)."""
     with suppress(AblationsError):
-        return episodes(load_log(folder))
+        return warning_spans(load_log(folder))
     return []
 
 

@@ -12,7 +12,7 @@ from ablations.report.documents.diagnosis import causes
 from ablations.status.rows import RunRow
 from ablations_dashboard.drawings.run import Counter, counter_titles, metrics_chart, pass_rate_chart
 from ablations_dashboard.escape import in_markdown
-from ablations_dashboard.reading.run_log import Episode, load_diagnoses, load_episodes, load_log, load_metrics
+from ablations_dashboard.reading.run_log import WarningSpan, load_diagnoses, load_log, load_metrics, load_warning_spans
 from ablations_dashboard.widgets.document import show_document
 from ablations_dashboard.widgets.figure import show_figure
 from scalerl.run.run_folder import RunFolder
@@ -44,15 +44,15 @@ def show_findings(row: RunRow, folder: RunFolder, *, is_quiet: bool) -> None:
     """
     found = load_diagnoses(folder)
     show_document(causes(found, MOST_CAUSES), scope=folder.path.name)
-    show_episodes(row, folder, is_quiet=is_quiet and not found)
+    show_warning_spans(row, folder, is_quiet=is_quiet and not found)
 
 
-def show_episodes(row: RunRow, folder: RunFolder, *, is_quiet: bool) -> None:
+def show_warning_spans(row: RunRow, folder: RunFolder, *, is_quiet: bool) -> None:
     """Show at which steps each rule about the run's health held, a line per rule with its newest text; `is_quiet` if
     nothing else was remarked.
     """
-    by_rule: dict[str, list[Episode]] = {}
-    for one in load_episodes(folder):
+    by_rule: dict[str, list[WarningSpan]] = {}
+    for one in load_warning_spans(folder):
         by_rule.setdefault(one.rule, []).append(one)
     lines = [f"{steps_of(found)}: {found[-1].text}" for found in by_rule.values()]
     if lines:
@@ -61,8 +61,8 @@ def show_episodes(row: RunRow, folder: RunFolder, *, is_quiet: bool) -> None:
         st.caption("None of the health rules has warned at any step.")
 
 
-def steps_of(found: Sequence[Episode]) -> str:
-    """The steps of all episodes of a rule: `steps 70 to 80`, `steps 60 to 65, 86`, `9 times in steps 464 to 832`."""
+def steps_of(found: Sequence[WarningSpan]) -> str:
+    """The steps of all warnings of a rule: `steps 70 to 80`, `steps 60 to 65, 86`, `9 times in steps 464 to 832`."""
     if len(found) > MOST_SPANS:
         return f"{len(found)} times in steps {found[0].first:,} to {found[-1].last:,}"
     spans = [f"{one.first:,}" if one.first == one.last else f"{one.first:,} to {one.last:,}" for one in found]
@@ -85,7 +85,7 @@ def show_why(sweep: StartedSweep, folder: RunFolder) -> None:
     if not evaluations:
         st.info("No evaluation yet.")
         return
-    found, metrics = load_episodes(folder), load_metrics(folder)
+    found, metrics = load_warning_spans(folder), load_metrics(folder)
     marks = [one.compute_gpu_hours for one in found]
     beside = {
         name: METRIC_HEADINGS.get(name, name) for name in explaining([one.rule for one in found], list(metrics.columns))

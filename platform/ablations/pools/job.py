@@ -11,8 +11,8 @@ from typing import Any
 
 from ablations.pools.code_version import code_version
 from scalerl.cluster.placement import NodeOfRun
-from scalerl.environment import VISIBLE_GPUS
 from scalerl.errors import Internal, ScaleRLError
+from scalerl.process_variables import VISIBLE_GPUS
 from scalerl.run.run_folder import RunFolder
 
 THREAD_VARIABLES = ("OMP_NUM_THREADS", "MKL_NUM_THREADS", "OPENBLAS_NUM_THREADS")

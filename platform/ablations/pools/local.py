@@ -20,7 +20,7 @@ import submitit
 from ablations.home.home import Home
 from ablations.home.state import ask_to_stop
 from ablations.pools.job import THREAD_VARIABLES, train_here
-from scalerl.environment import VISIBLE_GPUS, environment_with
+from scalerl.process_variables import VISIBLE_GPUS, environment_with
 
 NO_TIME_LIMIT_MIN = 60 * 24 * 365
 

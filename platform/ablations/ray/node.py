@@ -15,8 +15,8 @@ from pathlib import Path
 
 from ablations.pools.job import THREAD_VARIABLES
 from ablations.ray.order import node_log, read_order
-from scalerl.environment import VISIBLE_GPUS
 from scalerl.left_names import members_of_group, take_names_away
+from scalerl.process_variables import VISIBLE_GPUS
 from scalerl.warden import warden
 
 LOOK_AT_PROCESS_EVERY_S = 0.2

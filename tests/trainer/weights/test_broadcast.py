@@ -10,7 +10,7 @@ import pytest
 from trainer.weights.test_stores import NAMES, assert_equal, part, weights_of
 from waiting import wait_until
 
-from scalerl.environment import environment_with
+from scalerl.process_variables import environment_with
 from scalerl.processes.authenticated import call, listen_on, serve_callers
 from scalerl.weights import keeper as keeper_module
 from scalerl.weights.broadcast import BroadcastStore

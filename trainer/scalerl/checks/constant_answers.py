@@ -25,6 +25,7 @@ from scalerl.checks.subject import MadeTask, Subject
 from scalerl.prompts.judge import verdicts
 from scalerl.quantities import counted
 from scalerl.recipe import Code, Math, ReasoningGym
+from scalerl.recipe.episodes import Episodes
 from scalerl.rollout import Judgement, Prompt
 from scalerl.tasks import Task
 from scalerl.tasks.responses import demonstrated_solution
@@ -46,7 +47,7 @@ def check_constant_answers(subject: Subject, say: Callable[[str], None]) -> Iter
     """Yields a line for each task with enough prompts; `check_tests` deals with programs."""
     assert not isinstance(subject.tokenizer, str)
     for made in subject.tasks:
-        if made.task is None or isinstance(made.settings, Code):
+        if made.task is None or isinstance(made.settings, Code | Episodes):
             continue
         prompts = _spread([*made.prompts()], NUM_ANSWERED)
         if len(prompts) >= NUM_FIRST:

@@ -3,6 +3,7 @@
     generator   decode             decoding sequences and prefilling their prompts
                 wait_prompts       no prompt may be admitted, or the fullest generator takes longer
                 wait_weights       all requests are finished, and the next weights are not there
+                wait_environment   all unfinished rollouts wait for their environments
                 sync               sending or receiving weights, with no other work
                 unplayed           virtual clock: decode steps during the last optimiser step, simulated later
     trainer     forward_backward   an optimiser step
@@ -25,8 +26,8 @@ from dataclasses import dataclass, field
 from typing import Any, Literal
 
 Activity = Literal[
-    "decode", "forward_backward", "wait_prompts", "wait_weights", "wait_rollouts", "wait_evaluator", "sync",
-    "coordinate", "evaluate", "dead", "unplayed",
+    "decode", "forward_backward", "wait_prompts", "wait_weights", "wait_environment", "wait_rollouts",
+    "wait_evaluator", "sync", "coordinate", "evaluate", "dead", "unplayed",
 ]  # fmt: skip
 Role = Literal["generator", "trainer", "evaluator"]
 MOMENT_ROUNDING = 1e-14

@@ -17,7 +17,7 @@ from scalerl.cluster.cost import cost_model
 from scalerl.cluster.device_seconds import Account, Activity, Role
 from scalerl.cluster.engine_agreement import WeightProbe, refuse_to_disagree
 from scalerl.generator.generator import Generator
-from scalerl.generator.request import Request
+from scalerl.generator.request import Request, StepWork
 from scalerl.learner.learner import Update
 from scalerl.recipe import Virtual
 
@@ -54,7 +54,7 @@ class VirtualCluster(Cluster):
 
     @property
     def is_generating(self) -> bool:
-        return self.generator.busy
+        return self.generator.busy or self.generator.wakes_at is not None
 
     def submit(self, requests: list[Request]) -> None:
         self.generator.submit(requests)
@@ -76,22 +76,29 @@ class VirtualCluster(Cluster):
             return
         moments: list[tuple[float, Activity]] = [(self.clock.trainer_free, "wait_prompts")]
         moments.extend((arrival, "wait_weights") for arrival, _, _ in self.pushes)
+        if (wakes_at := self.generator.wakes_at) is not None:
+            moments.append((wakes_at, "wait_environment"))
         ahead = [moment for moment in moments if moment[0] > self.clock.now]
         assert ahead, "generators are blocked and nothing is in transit"
         self.clock.now, waited = min(ahead, key=itemgetter(0))
+        if wakes_at is not None:
+            waited = "wait_environment"  # whatever ends the wait, rollouts are in progress
         self.accounts["generator"].book(waited, self.clock.now)
+        self.generator.tell_time(self.clock.now)
 
     def decode(self) -> None:
         """Take one decode step of all generators, unless the run is to stop."""
         self.check_stop()
         finished, work = self.generator.step()
-        generators = self.devices.generators
-        busy = self.cost.decode_busy_s(work, generators)
-        self.clock.now += self.cost.decode_s(work, generators)
-        self.clock.generator_busy += busy
-        self.accounts["generator"].book("wait_prompts", self.clock.now, of_which={"decode": busy})
-        self.accounts["generator"].flops += self.cost.decode_flops(work)
-        self.count_decoded(work)
+        if work != StepWork():  # else only environments answered
+            generators = self.devices.generators
+            busy = self.cost.decode_busy_s(work, generators)
+            self.clock.now += self.cost.decode_s(work, generators)
+            self.clock.generator_busy += busy
+            self.accounts["generator"].book("wait_prompts", self.clock.now, of_which={"decode": busy})
+            self.accounts["generator"].flops += self.cost.decode_flops(work)
+            self.count_decoded(work)
+        self.generator.tell_time(self.clock.now)
         for one in finished:
             self._collect(one)
 
@@ -118,6 +125,7 @@ class VirtualCluster(Cluster):
         self.clock.now = max(self.clock.now, self.pushes[-1][0])
         for account in self.accounts.values():
             account.book("sync", self.clock.now)
+        self.generator.tell_time(self.clock.now)
         self.catch_up()
 
     def device_seconds(self) -> dict[Role, dict[Activity, float]]:
@@ -149,6 +157,7 @@ class VirtualCluster(Cluster):
     def close(self) -> None:
         """End the generator's engine, if it has one, and the learner's processes."""
         self.generator.close()
+        self.off_clock.close()
         self.learner.close()
 
     def state_dict(self) -> dict[str, Any]:

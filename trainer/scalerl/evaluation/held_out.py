@@ -89,7 +89,7 @@ def reading_columns(task: Task, judged: Sequence[tuple[Rollout, Judgement]]) -> 
         "pass_rate": sum(is_right for _, is_right in found) / len(found),
         "num_prompts": len({prompt_id for prompt_id, _ in found}),
         "num_samples": len(found),
-        "mean_tokens": sum(len(rollout.tokens) for rollout in rollouts) / len(rollouts),
+        "mean_tokens": sum(rollout.num_written for rollout in rollouts) / len(rollouts),
         "truncated": sum(rollout.truncated for rollout in rollouts) / len(rollouts),
         "interrupted": sum(bool(rollout.forced.any()) for rollout in rollouts) / len(rollouts),
         "outcomes": judgement_counts(one for _, one in judged),

@@ -116,7 +116,7 @@ def kept_rollout(reader: Reader, rollout: Rollout, judged: Judgement, its_reward
         "verdict": judged.outcome,
         "dropped": judged.dropped,
         "reward": its_reward,
-        "tokens": len(rollout.tokens),
+        "tokens": rollout.num_written,
         "truncated": rollout.truncated,
         **rollout_text(reader, rollout),
         "right_answer": None if right is None else kept_beginning(right),
@@ -130,6 +130,6 @@ def kept_of_evaluation(
     firsts = [pair for pair in zip(finished, judged, strict=True) if pair[0].request.index == 0]
     firsts.sort(key=lambda pair: pair[0].request.group)
     return [
-        kept_rollout(reader, one.rollout, its, reward(its, len(one.rollout.tokens), recipe), task)
+        kept_rollout(reader, one.rollout, its, reward(its, one.rollout.num_written, recipe), task)
         for one, its in (firsts[place] for place in evenly_placed(len(firsts), NUM_KEPT))
     ]

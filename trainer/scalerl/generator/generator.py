@@ -70,6 +70,21 @@ class Generator(ABC):
     def load_state_dict(self, state: dict[str, Any]) -> None:
         """Continue from a `state_dict`: exactly, or with recomputed keys and values if it has none."""
 
+    # For rollouts that wait for an environment:
+
+    @property
+    def awaits_environment(self) -> bool:
+        """True if the only work left is to wait for environments."""
+        return False
+
+    @property
+    def wakes_at(self) -> float | None:
+        """Earliest time of the virtual clock at which an environment answers; None if none is to answer."""
+        return None
+
+    def tell_time(self, now: float) -> None:
+        """Take note of the time of the virtual clock."""
+
     # For engines that work between steps, or outside of this process:
 
     def pause(self) -> None:

@@ -6,6 +6,8 @@ from typing import Any
 
 import numpy as np
 
+from scalerl.generator.episode_generator import Clocks, EpisodeGenerator
+from scalerl.generator.generator import Generator, Maker
 from scalerl.generator.interruption_phrase import rollout_phrase, tokens_with_phrase
 from scalerl.generator.random_numbers import draw_seeds
 from scalerl.generator.request import NEVER, Request
@@ -17,6 +19,7 @@ from scalerl.generator.vllm_steps import SteppedEngine
 from scalerl.model.adapter_weights import MergedWeights
 from scalerl.model.policy import Policy
 from scalerl.recipe import ResolvedRecipe
+from scalerl.recipe.episodes import Episodes
 from scalerl.rollout import Prompt
 from scalerl.tokens import make_tokenizer
 from scalerl.weights.hugging_face import FileWeights
@@ -59,6 +62,17 @@ def make_generator(
         decodes_learner=decodes_learner,
         recompute=recipe.kv == "recompute",
     )
+
+
+def with_episodes(maker: Maker, recipe: ResolvedRecipe, *, clock: Clocks) -> Generator:
+    """The generator that `maker` makes, which also plays the episodes of the recipe's tasks if it has some."""
+    inner = maker()
+    tasks = {task.title: task for task in recipe.tasks if isinstance(task, Episodes)}
+    if not tasks:
+        return inner
+    tokenizer = make_tokenizer(recipe.model, thinks=recipe.generation.thinks)
+    max_tokens = tokens_with_phrase(recipe.generation, rollout_phrase(recipe, tokenizer))
+    return EpisodeGenerator(inner, tasks, tokenizer, max_tokens=max_tokens, clock=clock)
 
 
 def make_vllm_generator(recipe: ResolvedRecipe, folder: Path, *, slots: int, max_prompt: int) -> VllmGenerator:

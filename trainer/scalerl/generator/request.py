@@ -7,7 +7,7 @@ import numpy as np
 from scalerl.rollout import Prompt, Rollout
 
 NEVER = np.iinfo(np.int32).max
-"""A thinking limit that no rollout reaches."""
+"""A limit that no rollout reaches."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -22,6 +22,8 @@ class Request:
     """Seed of everything drawn for it, below 2^64; the same request and weights give the same rollout."""
     cut: int = NEVER
     """Thinking tokens after which the end of thinking is forced."""
+    most: int = NEVER
+    """Tokens after which the rollout is cut, if fewer than the limits of `generation`."""
 
 
 @dataclass(frozen=True, kw_only=True)

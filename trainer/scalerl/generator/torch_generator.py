@@ -72,6 +72,7 @@ class TorchGenerator(Generator):
         self._prompt_length = np.zeros(slots, dtype=np.int64)
         self._seed = np.zeros(slots, dtype=np.uint64)
         self._cut = np.full(slots, NEVER, dtype=np.int64)
+        self._most = np.full(slots, self.max_tokens, dtype=np.int64)
         self._thinking = np.zeros(slots, dtype=np.bool_)
         self._phrase_at = np.full(slots, -1, dtype=np.int64)
         self._answer_length = np.zeros(slots, dtype=np.int64)
@@ -135,7 +136,7 @@ class TorchGenerator(Generator):
         )
         length += 1
         ended = self._is_eos[tokens]
-        full = (length - self._prompt_length[:n] >= self.max_tokens) | (answer_length >= self.settings.answer)
+        full = (length - self._prompt_length[:n] >= self._most[:n]) | (answer_length >= self.settings.answer)
         self.free = np.flatnonzero(ended | full).tolist()
         finished = [self._finish(i, truncated=not ended[i]) for i in self.free]
         if self.decodes_learner and not self.busy:
@@ -215,6 +216,7 @@ class TorchGenerator(Generator):
             self._tokens[row, :size] = request.prompt.tokens
             self._length[row] = self._prompt_length[row] = size
             self._seed[row], self._cut[row] = request.seed, request.cut
+            self._most[row] = min(request.most, self.max_tokens)
             self._thinking[row], self._phrase_at[row] = self._reader.thinks, -1
             self._answer_length[row] = self._written[row] = 0
         self._close_gaps()
@@ -237,7 +239,7 @@ class TorchGenerator(Generator):
     def _row_arrays(self) -> tuple[np.ndarray, ...]:
         return (
             self._tokens, self._logprobs, self._versions, self._forced, self._length, self._prompt_length,
-            self._seed, self._cut, self._thinking, self._phrase_at, self._answer_length,
+            self._seed, self._cut, self._most, self._thinking, self._phrase_at, self._answer_length,
         )  # fmt: skip
 
     def state_dict(self) -> dict[str, Any]:

@@ -177,7 +177,7 @@ class VllmGenerator(Generator):
             Ask(
                 name=name,
                 tokens=(*request.prompt.tokens, *row.tokens),
-                most=self.max_tokens - own,
+                most=min(self.max_tokens, request.most) - own,
                 salt=row.salt,
                 seed=seed_of(request, own),
             )
@@ -194,7 +194,8 @@ class VllmGenerator(Generator):
             row.thinking = row.written != ENDED
 
     def _is_over(self, row: Unfinished) -> bool:
-        is_full = len(row.tokens) >= self.max_tokens or row.answer >= self.settings.answer
+        most = min(self.max_tokens, row.request.most)
+        is_full = len(row.tokens) >= most or row.answer >= self.settings.answer
         return is_full or row.tokens[-1] in self._eos
 
     def _is_due(self, row: Unfinished) -> bool:

@@ -18,9 +18,9 @@ from types import ModuleType
 
 import torch
 
-from scalerl.environment import environment_with
 from scalerl.errors import Rejected
 from scalerl.left_names import SILENT_TRACKER
+from scalerl.process_variables import environment_with
 
 LOGGING = Path(__file__).with_name("vllm_logging.json")
 """Logging configuration: warnings and errors on standard output, without expected ones."""

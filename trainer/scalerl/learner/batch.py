@@ -25,7 +25,7 @@ class Batch:
 
     tokens_BT: Tensor
     mask_BT: Tensor
-    """True for tokens chosen by the policy, not for prompt, forced or padding tokens."""
+    """True for tokens chosen by the policy, not for prompt, forced or padding tokens, or what an environment said."""
     behaviour_BT: Tensor
     """Behaviour log-probabilities, 0 off the mask."""
     host_mask_BT: Tensor
@@ -123,8 +123,9 @@ def batch_of(rollouts: list[Rollout], group_of: list[int], *, mask_truncated: bo
         start = len(rollout.prompt.tokens)
         tokens[row, :start] = rollout.prompt.tokens
         tokens[row, start:length] = rollout.tokens
-        mask[row, start:length] = ~rollout.forced & (not (mask_truncated and rollout.truncated))
-        behaviour[row, start:length] = np.where(rollout.forced, 0.0, rollout.logprobs)
+        chosen = ~rollout.forced & rollout.written
+        mask[row, start:length] = chosen & (not (mask_truncated and rollout.truncated))
+        behaviour[row, start:length] = np.where(chosen, rollout.logprobs, 0.0)
         versions[row, start:length] = rollout.versions
     return Batch(
         tokens_BT=torch.from_numpy(tokens),

@@ -46,9 +46,7 @@ def batch_loss(
     the rows with a gradient without waiting for the device. `version` is that of the trained weights.
     """
     kept, device = rows_with_gradient(advantage_BT, recipe), batch.tokens_BT.device
-    tokens = AggregationInputs(
-        mask_BT=batch.host_mask_BT, group_B=batch.group_B, token_limit=recipe.generation.max_tokens
-    )
+    tokens = AggregationInputs(mask_BT=batch.host_mask_BT, group_B=batch.group_B, token_limit=recipe.most_written)
     weight_BT = token_weights(recipe.aggregation, tokens)[kept].to(device, non_blocking=True)
     advantage_BT = advantage_BT[kept.to(advantage_BT.device)].to(device, non_blocking=True)
     batch = batch.part(kept)

@@ -36,6 +36,7 @@ from scalerl.objective.gae import at_last_own_token
 from scalerl.objective.kl import token_kl
 from scalerl.objective.running_statistics import RunningStatistics
 from scalerl.objective.trained_groups import trained_groups
+from scalerl.objective.turn_credit import credited_rewards, spread
 from scalerl.recipe import ResolvedRecipe
 from scalerl.rollout import Group
 from scalerl.weights.hugging_face import Weights
@@ -193,7 +194,8 @@ class TorchLearner(Learner):
         return self.ranks.summed(result_BT)
 
     def assign_credit(self, survivors: list[Group], batch: Batch) -> tuple[Batch, Tensor]:
-        """The batch and its advantages [B, 1]; with a critic, the batch with its returns and advantages [B, T]."""
+        """The batch and its advantages, and with a critic its returns; [B, 1], or [B, T] with a critic or credit by
+        turn."""
         if self.critic is None:
             return batch, self.advantages(survivors, batch)
         rewards = [reward for group in survivors for reward in group.rewards]
@@ -211,17 +213,25 @@ class TorchLearner(Learner):
         return kl.coefficient * kl_BT.double()
 
     def advantages(self, survivors: list[Group], batch: Batch) -> Tensor:
-        """Advantage of each rollout, [B, 1], after a KL penalty in the reward; updates the running statistics.
+        """Advantages, [B, 1], or [B, T] with credit by turn; updates the running statistics.
+
+        A KL penalty in the reward is subtracted first.
 
         Runs on the host, which waits only for the penalty.
         """
         given = Rewards.of([group.rewards for group in survivors])
         if self.recipe.kl.where == "reward":
             given.rewards_PG[given.mask_PG] -= self._penalty(batch).sum(dim=1).cpu()
+        credited = None
+        if any(group.is_credited_by_turn for group in survivors):
+            rows = [row[mask].tolist() for row, mask in zip(given.rewards_PG, given.mask_PG, strict=True)]
+            given, credited = credited_rewards(survivors, rows)
         advantage_PG, statistics = advantages(given, self.recipe.advantage, self.statistics)
         # One NaN would stay in running statistics for ever; this step is skipped for it, the next one need not be.
         if advantage_PG.isfinite().all():
             self.statistics = statistics
+        if credited is not None:
+            return spread(advantage_PG, credited, batch.host_mask_BT).float()
         return advantage_PG[given.mask_PG].unsqueeze(1).float()
 
     def _optimise(self, batch: Batch, advantage_BT: Tensor, rate: float) -> tuple[dict[str, Any], int]:

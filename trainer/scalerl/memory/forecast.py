@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from scalerl.memory.shape import ModelShape, shape_of
 from scalerl.model.size import SPLIT_AT_ONCE, logits_at_once
 from scalerl.recipe import ResolvedRecipe
+from scalerl.recipe.episodes import Episodes, turn_limit
 from scalerl.tasks import Task
 from scalerl.tasks.lengths import longest_prompt
 
@@ -31,7 +32,8 @@ class PromptLengths:
     """Properties of the tasks that determine memory: `PromptLengths(trained=180, measured=240, most_samples=4096)`."""
 
     trained: int
-    """Tokens of the longest prompt in the trained tasks, held-out ones included."""
+    """Tokens of the longest prompt in the trained tasks, held-out ones included, or before the last turn of an
+    episode."""
     measured: int
     """Tokens of the longest prompt that is measured, including downstream files."""
     most_samples: int
@@ -45,7 +47,10 @@ class PromptLengths:
         sizes += [
             len(one.validation) * of.samples for one, of in zip(measured, recipe.evaluation.downstream, strict=True)
         ]
-        return cls(trained=longest_prompt(task), measured=longest_prompt(task, *measured), most_samples=max(sizes))
+        one = recipe.generation.max_tokens
+        episodes = [each.context_tokens - turn_limit(each, one) for each in recipe.tasks if isinstance(each, Episodes)]
+        trained = max(longest_prompt(task), *episodes, 0)
+        return cls(trained=trained, measured=max(trained, longest_prompt(task, *measured)), most_samples=max(sizes))
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -3,6 +3,7 @@
 shapes       records of tensors with checked shapes
 rewards      rewards from outcomes
 advantages   advantages from rewards; running_statistics: statistics over all batches so far
+turn_credit  rewards of turns, each compared with the same turn of the group
 gae          advantages from values
 losses       the policy losses
 correction   factors that correct the gap between trainer and generator

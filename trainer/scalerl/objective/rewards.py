@@ -16,9 +16,11 @@ class RewardInputs:
     score: float | None
     """Partial score in [0, 1] of an answer that is not right; None if the task has none."""
     length: int
-    """Tokens of the answer, with its thinking."""
+    """Tokens of the answer, with its thinking; of an episode, those of its turns."""
     max_length: int
-    """Maximum number of tokens in an answer."""
+    """Maximum number of tokens in an answer, or in all turns of an episode."""
+    earned: float | None = None
+    """Sum of the rewards that an environment gave; None without an environment."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -34,18 +36,25 @@ def length_penalty(length: int, max_length: float, cache: float) -> float:
 
 
 def verdict_reward(given: RewardInputs, *, cache: float | None = None) -> RewardOutputs:
-    """1 for a right answer, with the length penalty if `cache` (share of the limit) is given; otherwise 2 score - 1."""
-    if given.outcome != "right":
-        return RewardOutputs(reward=2 * (given.score or 0.0) - 1)
-    if cache is None:
-        return RewardOutputs(reward=1.0)
-    return RewardOutputs(reward=1.0 + length_penalty(given.length, given.max_length, cache * given.max_length))
+    """1 for a right answer, otherwise 2 score - 1; in an episode, what the environment gave.
+
+    A right answer or a won episode also has the length penalty if `cache` (share of the limit) is given.
+    """
+    by_verdict = 1.0 if given.outcome == "right" else 2 * (given.score or 0.0) - 1
+    earned = by_verdict if given.earned is None else given.earned
+    if given.outcome != "right" or cache is None:
+        return RewardOutputs(reward=earned)
+    return RewardOutputs(reward=earned + length_penalty(given.length, given.max_length, cache * given.max_length))
 
 
 def reward(judged: Judgement, length: int, recipe: ResolvedRecipe) -> float:
     """The reward of an answer of this many tokens, by the recipe's rule or the user's own."""
     given = RewardInputs(
-        outcome=judged.outcome, score=judged.score, length=length, max_length=recipe.generation.max_tokens
+        outcome=judged.outcome,
+        score=judged.score,
+        length=length,
+        max_length=recipe.most_written,
+        earned=judged.earned,
     )
     if isinstance(recipe.reward, Own):
         return call_own(recipe.reward, given).reward

@@ -27,7 +27,7 @@ class GroupInputs(Shaped):
     truncated_PG: Tensor
     """True if the token limit came before the end of the answer."""
     length_PG: Tensor
-    """Tokens of the generation."""
+    """Tokens of the generation; of an episode, those of its turns."""
 
     @classmethod
     def of(cls, groups: Sequence[Group]) -> Self:
@@ -42,7 +42,7 @@ class GroupInputs(Shaped):
             mask_PG=rewards.mask_PG,
             right_PG=padded([[one == "right" for one in group.outcomes] for group in groups]).bool(),
             truncated_PG=padded([[one.truncated for one in group.rollouts] for group in groups]).bool(),
-            length_PG=padded([[len(one.tokens) for one in group.rollouts] for group in groups]).long(),
+            length_PG=padded([[one.num_written for one in group.rollouts] for group in groups]).long(),
         )
 
 

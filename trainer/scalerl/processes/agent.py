@@ -24,8 +24,8 @@ from pathlib import Path
 import torch
 
 from scalerl.cluster.placement import NodeOfRun
-from scalerl.environment import VISIBLE_GPUS
 from scalerl.errors import Interrupted
+from scalerl.process_variables import VISIBLE_GPUS
 from scalerl.processes.authenticated import call, give_up_soon, listen_on, own_address, serve_callers, use_interface
 from scalerl.processes.launch import end_group
 from scalerl.processes.meeting_file import MeetingIsOver, MeetingPoint, read_meeting

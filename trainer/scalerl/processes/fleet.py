@@ -12,7 +12,7 @@ from collections.abc import Iterator, Sequence
 from scalerl.cluster.placement import PlacedUnit
 from scalerl.processes.launch import Launcher
 from scalerl.processes.line import Death, UnitLine
-from scalerl.processes.messages import Order, Reply
+from scalerl.processes.messages import Order, ProcessReply
 from scalerl.processes.running_clock import running_s
 
 START_LIMIT_S = 900.0
@@ -64,7 +64,7 @@ class Fleet:
         """Send process `number` an order; a dead one does not receive it, and `answers` reports its death."""
         self._lines[number].send(order)
 
-    def answers(self, *, wait_s: float = 0.0) -> Iterator[tuple[int, Reply | Death]]:
+    def answers(self, *, wait_s: float = 0.0) -> Iterator[tuple[int, ProcessReply | Death]]:
         """Yield all answers, each with the number of its process; waits for the first."""
         while True:
             try:

@@ -71,7 +71,7 @@ class GeneratorProcess:
             elif self.connection.poll():
                 self._obey(from_bytes(self.connection.recv_bytes()))
             else:
-                self.sheet.switch("decode")
+                self.sheet.switch("wait_environment" if self.generator.awaits_environment else "decode")
                 self._step()
 
     def _step(self) -> None:

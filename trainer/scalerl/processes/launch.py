@@ -18,10 +18,10 @@ import torch
 import torch.multiprocessing
 
 from scalerl.cluster.placement import PlacedUnit, place_run
-from scalerl.environment import VISIBLE_GPUS, environment_with
 from scalerl.errors import Rejected
 from scalerl.left_names import SILENT_TRACKER, members_of_group, take_names_away
 from scalerl.model.device import device_of
+from scalerl.process_variables import VISIBLE_GPUS, environment_with
 from scalerl.recipe import ResolvedRecipe
 from scalerl.signals import signals_to_all_blocked
 from scalerl.warden import warden

@@ -12,7 +12,7 @@ from multiprocessing.connection import Connection
 
 from scalerl.cluster.placement import PlacedUnit
 from scalerl.processes.launch import Body
-from scalerl.processes.messages import Order, Reply, from_bytes, to_bytes
+from scalerl.processes.messages import Order, ProcessReply, from_bytes, to_bytes
 from scalerl.processes.running_clock import running_s
 from scalerl.processes.voice import SIGN_OF_LIFE
 
@@ -46,7 +46,7 @@ class UnitLine:
         """Send an order; a dead process never receives it, and its death is, or soon will be, in the inbox."""
         self._orders.put(to_bytes(order))
 
-    def hear(self) -> Reply | Death:
+    def hear(self) -> ProcessReply | Death:
         """Return the next message; the death comes last."""
         content = self._answers.get()
         return self._death() if content is None else from_bytes(content)

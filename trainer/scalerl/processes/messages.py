@@ -276,7 +276,9 @@ class Called:
 
 
 Order = NewRequests | NewWeights | Pause | Resume | HandOver | TakeOver | Step | Publish | Book | Measure | WriteKept
-Reply = Report | Refused | Paused | GeneratorState | Obeyed | CannotTrain | Measuring | MeasuredWeights | CannotMeasure
+OfTrainer = Obeyed | CannotTrain
+OfEvaluator = Measuring | MeasuredWeights | CannotMeasure
+ProcessReply = Report | Refused | Paused | GeneratorState | OfTrainer | OfEvaluator
 
 ToAgent = StartUnit | EndUnit | TakeShare | Leave
 FromAgent = Started | Exited | Took

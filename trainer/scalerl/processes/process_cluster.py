@@ -376,6 +376,7 @@ class WallCluster(Cluster):
         if self.evaluator:
             self.evaluator.close()
         self.fleet.close()
+        self.off_clock.close()
         self.learner.close()
         self.store.close()
 

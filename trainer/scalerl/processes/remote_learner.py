@@ -28,8 +28,8 @@ from scalerl.processes.messages import (
     HandOver,
     Obeyed,
     Order,
+    ProcessReply,
     Publish,
-    Reply,
     Step,
     TakeOver,
     WriteKept,
@@ -184,7 +184,7 @@ class RemoteLearner(Learner):
                 if not self._owed:
                     return  # a message after the last answer is a death, which the next order finds
 
-    def _take(self, rank: int, said: Reply | Death) -> Obeyed:
+    def _take(self, rank: int, said: ProcessReply | Death) -> Obeyed:
         match said:
             case Obeyed():
                 self._owed -= 1

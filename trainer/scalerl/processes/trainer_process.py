@@ -21,8 +21,8 @@ from scalerl.processes.messages import (
     HandOver,
     Obeyed,
     Order,
+    ProcessReply,
     Publish,
-    Reply,
     Step,
     TakeOver,
     WriteKept,
@@ -80,7 +80,7 @@ class TrainerProcess:
         while True:
             self._answer(self._obey(from_bytes(self.connection.recv_bytes())))
 
-    def _obey(self, order: Order) -> Reply:
+    def _obey(self, order: Order) -> ProcessReply:
         match order:
             case Step():
                 self.sheet.switch("forward_backward")
@@ -117,5 +117,5 @@ class TrainerProcess:
         doing: Activity = "wait_evaluator" if waits_for_evaluator else "wait_rollouts"
         return Obeyed(seconds=self.sheet.seconds(), doing=doing, **found)  # pyright: ignore[reportArgumentType]  one of its fields
 
-    def _answer(self, answer: Reply) -> None:
+    def _answer(self, answer: ProcessReply) -> None:
         self.connection.send_bytes(to_bytes(answer))

@@ -12,7 +12,7 @@ from typing import Any, TypeVar, get_args
 from scalerl.errors import Rejected
 from scalerl.objective.rewards import reward
 from scalerl.recipe import ResolvedRecipe
-from scalerl.rollout import Group, Judgement, Outcome, Prompt, Rollout
+from scalerl.rollout import OUTCOME_OF_END, Group, Judgement, Outcome, Prompt, Rollout
 from scalerl.tasks import Task
 
 COUNTED_OUTCOMES = (*get_args(Outcome), "doubtful")
@@ -38,8 +38,15 @@ def verdicts(task: Task, judge: Callable[[_Item], _Verdict], items: Iterable[_It
 
 
 def judgements(task: Task, rollouts: Sequence[Rollout]) -> list[Judgement]:
-    """The task's judgement of each rollout, in the order of the rollouts."""
-    return verdicts(task, lambda rollout: task.judge(rollout.prompt, rollout.tokens.tolist()), rollouts)
+    """The task's judgement of each rollout, or its environment's, in the order of the rollouts."""
+
+    def judged(rollout: Rollout) -> Judgement:
+        episode = rollout.episode
+        if episode is None:
+            return task.judge(rollout.prompt, rollout.tokens.tolist())
+        return Judgement(OUTCOME_OF_END[episode.end], earned=episode.earned)
+
+    return verdicts(task, judged, rollouts)
 
 
 def judgement_counts(judged: Iterable[Judgement]) -> dict[str, int]:
@@ -75,7 +82,7 @@ class Judge:
         return Group(
             prompt=prompt,
             rollouts=tuple(rollouts[i] for i in kept),
-            rewards=tuple(reward(judged[i], len(rollouts[i].tokens), self.recipe) for i in kept),
+            rewards=tuple(reward(judged[i], rollouts[i].num_written, self.recipe) for i in kept),
             outcomes=tuple(outcomes[i] for i in kept),
             dropped=tuple(judged[i].dropped for i in kept) if any(one.dropped for one in judged) else (),
         )

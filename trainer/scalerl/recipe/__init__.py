@@ -14,6 +14,7 @@
     own_files     the files that such a function consists of
     own_function  loads and calls it
     reasoning_gym a task whose problems the library of this name makes
+    episodes      a task of several turns with an environment
     resolved      recipe and scale in one namespace, as stored beside a run; their hash is its identity
     command       a recipe whose trainer is a user's own program
     file_hash     hashes of the content of a file or folder, and of the code of such a program

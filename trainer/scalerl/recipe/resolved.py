@@ -12,9 +12,11 @@ from pydantic import model_validator
 from scalerl.errors import Rejected
 from scalerl.recipe.adapter import refuse_unfit
 from scalerl.recipe.axes import Cispo, Recipe
+from scalerl.recipe.episodes import Episodes, turn_limit
 from scalerl.recipe.generator import refuse_on_cpu, refuse_split
 from scalerl.recipe.own import Own, OwnLoss
 from scalerl.recipe.scale import Layout, Scale
+from scalerl.recipe.tasks import AnyTask
 
 LATER: dict[str, Any] = {
     "adapter": {"type": "none"},
@@ -65,6 +67,12 @@ class ResolvedRecipe(Recipe, Scale):
         """Layout of the sequences in a pass: by default the fastest in which the balance of experts is measured."""
         by_sequence = self.model.type == "moe" or self.router_loss > 0
         return self.optimiser.packing or ("sequences" if by_sequence else "prompts")
+
+    @property
+    def most_written(self) -> int:
+        """Maximum number of tokens that the policy writes in one rollout, over all its turns."""
+        one = self.generation.max_tokens
+        return max(task.turns * turn_limit(task, one) if isinstance(task, Episodes) else one for task in self.tasks)
 
     @property
     def batches_of_a_round(self) -> int:
@@ -132,12 +140,13 @@ class ResolvedRecipe(Recipe, Scale):
     def own(self) -> dict[str, Own]:
         """The user's own functions by the setting that names them."""
         settings = {name: getattr(self, name) for name in Recipe.model_fields}
-        settings |= {f"tasks.{number}": task for number, task in enumerate(self.tasks)}
+        for number, task in enumerate(self.tasks):
+            settings |= {f"tasks.{number}": task, f"tasks.{number}.environment": getattr(task, "environment", None)}
         return {name: one for name, one in settings.items() if isinstance(one, Own)}
 
     def with_own_in(self, folder: Path) -> Self:
         """This recipe, with the files of the user's own functions in another folder."""
-        tasks = tuple(task.moved(folder) if isinstance(task, Own) else task for task in self.tasks)
+        tasks = tuple(_in_folder(task, folder) for task in self.tasks)
         moved = {name: own.moved(folder) for name, own in self.own.items() if name in Recipe.model_fields}
         return self.model_copy(update={**moved, "tasks": tasks})
 
@@ -187,6 +196,15 @@ class ResolvedRecipe(Recipe, Scale):
     def identity(self, seed: int) -> str:
         """Name of the run, 12 hex digits: the hash of the resolved recipe and the seed, without file paths."""
         return hashlib.sha256(f"{self.canonical_json()}#{seed}".encode()).hexdigest()[:12]
+
+
+def _in_folder(task: AnyTask, folder: Path) -> AnyTask:
+    """A task with the files of the user's own functions in another folder."""
+    if isinstance(task, Own):
+        return task.moved(folder)
+    if isinstance(task, Episodes) and isinstance(task.environment, Own):
+        return task.model_copy(update={"environment": task.environment.moved(folder)})
+    return task
 
 
 def without_places(value: Any) -> Any:

@@ -16,6 +16,7 @@ from pydantic import Field, field_validator, model_validator
 
 from scalerl.frozen import Count, Frozen, Unit
 from scalerl.quantities import counted
+from scalerl.recipe.episodes import Episodes
 from scalerl.recipe.file_hash import content_sha256
 from scalerl.recipe.one_task import ColumnName, OneTask, Sha256, Template
 from scalerl.recipe.own import CustomTask
@@ -286,7 +287,8 @@ class Qa(TaskFile):
 
 
 AnyTask = Annotated[
-    KSmallest | Modular | Math | Code | MultipleChoice | Qa | ReasoningGym | CustomTask, Field(discriminator="type")
+    KSmallest | Modular | Math | Code | MultipleChoice | Qa | ReasoningGym | CustomTask | Episodes,
+    Field(discriminator="type"),
 ]
 FileSettings = Math | Code | MultipleChoice | Qa
 

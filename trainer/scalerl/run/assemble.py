@@ -15,7 +15,7 @@ from scalerl.cluster.virtual_cluster import VirtualCluster
 from scalerl.evaluation.drift import policy_drift
 from scalerl.evaluation.meter import Meter
 from scalerl.generator.generator import Maker
-from scalerl.generator.make import make_generator, make_vllm_generator
+from scalerl.generator.make import make_generator, make_vllm_generator, with_episodes
 from scalerl.generator.vllm_engine import refuse_unservable
 from scalerl.learner.learner import Learner
 from scalerl.learner.make import rank_learner
@@ -128,10 +128,12 @@ def assemble(
 
     def maker(slots: int) -> Maker:
         if recipe.generator.type == "vllm":
-            return partial(make_vllm_generator, recipe, start, slots=slots, max_prompt=prompts.trained)
-        decoding = frozen_copy(policy)
-        decoding.head_parts = recipe.generator.head_parts
-        return partial(make_generator, recipe, decoding, slots=slots, max_prompt=prompts.trained)
+            made: Maker = partial(make_vllm_generator, recipe, start, slots=slots, max_prompt=prompts.trained)
+        else:
+            decoding = frozen_copy(policy)
+            decoding.head_parts = recipe.generator.head_parts
+            made = partial(make_generator, recipe, decoding, slots=slots, max_prompt=prompts.trained)
+        return partial(with_episodes, made, recipe, clock=recipe.cluster.type)
 
     # One copy of the initial weights, shared by everything that compares with them.
     origin = policy.start_policy()
@@ -166,8 +168,17 @@ def assemble(
         "pool": make_pool(recipe, task, (seed, 3)),
         "task": task,
         "rng": np.random.default_rng((seed, 4)),
-        "off_clock": make_generator(
-            recipe, measured_policy, slots=rows, max_prompt=prompts.measured, decodes_learner=learner.policy is not None
+        "off_clock": with_episodes(
+            partial(
+                make_generator,
+                recipe,
+                measured_policy,
+                slots=rows,
+                max_prompt=prompts.measured,
+                decodes_learner=learner.policy is not None,
+            ),
+            recipe,
+            clock="off",
         ),
     }
     generators, slots, pending = recipe.cluster.generators, recipe.cluster.slots, None

@@ -25,11 +25,16 @@ import torch
 from torch import Tensor
 
 from scalerl.cluster.cluster import Assembly
+from scalerl.environments.hosting import Played
+from scalerl.environments.protocol import Reply, Start
+from scalerl.generator.episode_generator import InProgress
 from scalerl.generator.request import Request
 from scalerl.prompts.pool import key
-from scalerl.rollout import Group, Prompt, Rollout
+from scalerl.rollout import Episode, Group, Prompt, Rollout, Turn
 
-RECORDS: dict[str, type] = {"Assembly": Assembly, "Group": Group, "Request": Request, "Rollout": Rollout}
+RECORDS: dict[str, type] = {
+    one.__name__: one for one in (Assembly, Episode, Group, InProgress, Played, Reply, Request, Rollout, Start, Turn)
+}
 """Records that may be in flight when a checkpoint is written."""
 
 

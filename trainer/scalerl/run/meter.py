@@ -10,7 +10,7 @@ from scalerl.evaluation.drift import Drift, generator_drift, policy_drift
 from scalerl.evaluation.held_out import HeldOutEvaluator
 from scalerl.evaluation.meter import Meter
 from scalerl.generator.generator import Generator
-from scalerl.generator.make import make_generator, make_vllm_generator
+from scalerl.generator.make import make_generator, make_vllm_generator, with_episodes
 from scalerl.memory.forecast import PromptLengths, evaluation_rows
 from scalerl.memory.shape import shape_of
 from scalerl.model.build import empty_policy, new_policy, precision_of
@@ -35,12 +35,14 @@ def make_meter(recipe: ResolvedRecipe, seed: int, start: Path) -> tuple[Generato
     rows = evaluation_rows(recipe, shape_of(recipe.model), prompts)
     if recipe.generator.type == "vllm":
         # One extra token: an engine that scores the longest sequence samples one more.
-        generator = make_vllm_generator(recipe, start, slots=rows, max_prompt=prompts.measured + 1)
+        made = partial(make_vllm_generator, recipe, start, slots=rows, max_prompt=prompts.measured + 1)
+        generator = with_episodes(made, recipe, clock="off")
         drift = partial(generator_drift, generator=generator, start=partial(_weights_of, recipe, start))
     else:
         policy = new_policy(recipe)
         policy.load_weights(start)
-        generator = make_generator(recipe, frozen_copy(policy), slots=rows, max_prompt=prompts.measured)
+        made = partial(make_generator, recipe, frozen_copy(policy), slots=rows, max_prompt=prompts.measured)
+        generator = with_episodes(made, recipe, clock="off")
         drift = partial(policy_drift, start=policy.start_policy())
     return generator, meter_of(recipe, seed, tasks, tokenizer.reader, drift)
 

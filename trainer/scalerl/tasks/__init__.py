@@ -25,6 +25,8 @@ made by a library
   gym            data sets of `reasoning-gym`
 made by a function of the user
   own            its problems and its judge
+played with an environment
+  episodes       starts of episodes, and demonstrations of them
 text_task        the common part of tasks in files, of `gym` and of `own`
 mix              several tasks as one
 split            the held-out split by hash

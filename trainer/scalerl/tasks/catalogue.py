@@ -5,9 +5,11 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from scalerl.recipe import AnyTask, Code, CustomTask, KSmallest, Math, Modular, MultipleChoice, Qa, ReasoningGym
+from scalerl.recipe.episodes import Episodes
 from scalerl.recipe.tasks import Downstream, Measured
 from scalerl.tasks.choices import choice_task
 from scalerl.tasks.coding import code_task
+from scalerl.tasks.episodes import EpisodesTask
 from scalerl.tasks.gym import gym_task
 from scalerl.tasks.k_smallest import KSmallestTask
 from scalerl.tasks.leakage import leave_out_leaks
@@ -103,6 +105,8 @@ def _make(settings: AnyTask, tokenizer: Tokenizer) -> Task:
             return gym_task(settings, tokenizer)
         case CustomTask():
             return own_task(settings, tokenizer)
+        case Episodes():
+            return EpisodesTask(settings, tokenizer)
 
 
 def all_tasks(settings: Sequence[AnyTask], downstream: Sequence[Downstream], tokenizer: Tokenizer) -> Tasks:

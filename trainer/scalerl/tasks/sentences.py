@@ -3,7 +3,9 @@
 from collections.abc import Sequence
 from pathlib import Path
 
+from scalerl.quantities import counted
 from scalerl.recipe import AnyTask, Code, CustomTask, KSmallest, Math, Modular, MultipleChoice, Qa, ReasoningGym
+from scalerl.recipe.episodes import Episodes
 from scalerl.recipe.tasks import TaskFile
 
 K_SMALLEST_EXAMPLE = ("3:k9a2", "29a")
@@ -33,6 +35,9 @@ def task_text(settings: AnyTask) -> str:
             return f"solve the problems of {settings.dataset} (reasoning-gym)"
         case CustomTask():
             return f"solve the problems of {settings.function}"
+        case Episodes():
+            named = settings.environment if isinstance(settings.environment, str) else settings.environment.function
+            return f"win episodes of {named} within {counted(settings.turns, 'turn')}"
 
 
 def data_set_name(settings: TaskFile) -> str:

@@ -46,6 +46,11 @@ class Tokenizer(Protocol):
         """Token ids of the prompt for `question`; opens the thinking part if the model thinks."""
         ...
 
+    def next_turn(self, said: str, *, ended: bool) -> tuple[int, ...]:
+        """Token ids between two turns of the policy: the end of the last one unless it `ended` itself, what was said
+        to it, and the opening of its next turn. Raises ValueError for unknown text."""
+        ...
+
     def save(self, folder: Path) -> None:
         """Write tokenizer files for `transformers` and vLLM beside a model."""
         ...

@@ -56,6 +56,10 @@ class CharacterTokenizer:
         """The question, then the start of thinking, if the model thinks."""
         return self.encode(question + THINK if self.reader.thinks else question)
 
+    def next_turn(self, said: str, *, ended: bool) -> tuple[int, ...]:
+        """The end of the turn unless it has one, then what was said, as a prompt."""
+        return (() if ended else self.eos_ids[:1]) + self.prompt(said)
+
     def save(self, folder: Path) -> None:
         """Write a tokenizer.json for `transformers` and vLLM."""
         from tokenizers import Tokenizer, decoders, models, pre_tokenizers  # only saving needs it

@@ -58,6 +58,23 @@ class ChatTemplate:
             )
         return text
 
+    def between_turns(self, said: str, *, ended: bool) -> str:
+        """What stands between two turns of the model: the end of the last one unless it `ended`, what was said, and the
+        opening of the next turn."""
+        if not self.exists:
+            return said if ended else f"{self._eos}{said}"
+        if mark := next((mark for mark in self._marks if mark in said), None):
+            raise ValueError(f"what was said has {mark!r}, a control token of the model")
+        turns = [
+            {"role": "user", "content": QUESTION},
+            {"role": "assistant", "content": ANSWER},
+            {"role": "user", "content": said},
+        ]
+        text = self._rendered(turns, opens_answer=True).rpartition(ANSWER)[2]
+        if self.end_id is not None and ended:
+            text = text.removeprefix(str(self._tokenizer.convert_ids_to_tokens(self.end_id)))
+        return text
+
     @cached_property
     def _marks(self) -> list[str]:
         """Control tokens, apart from those of thinking, which a question may mention."""
@@ -148,6 +165,11 @@ class ChatTemplate:
         if not self.exists or not between.startswith(opened.rstrip()):
             return ""
         return between.removeprefix(opened.rstrip()).replace(THINK, "").replace(END_THINK, "").strip()
+
+    @property
+    def _eos(self) -> str:
+        """End-of-text token; empty if the tokenizer names none."""
+        return self._tokenizer.eos_token if isinstance(self._tokenizer.eos_token, str) else ""
 
     @property
     def _bos(self) -> str:

@@ -109,6 +109,10 @@ class PretrainedTokenizer:
             )
         return self.encode(text)
 
+    def next_turn(self, said: str, *, ended: bool) -> tuple[int, ...]:
+        """What the chat template writes between two turns of the model, with the end of the turn unless it has one."""
+        return self.encode(self._template.between_turns(said, ended=ended))
+
     def save(self, folder: Path) -> None:
         """Copy the tokenizer files for `transformers` and vLLM."""
         for pattern in (*FILES, "generation_config.json"):

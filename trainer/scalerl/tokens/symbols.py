@@ -53,6 +53,10 @@ class SymbolTokenizer:
         """The question, then the start of thinking, if the model thinks."""
         return (*self.encode(question), THINK_ID) if self.reader.thinks else self.encode(question)
 
+    def next_turn(self, said: str, *, ended: bool) -> tuple[int, ...]:
+        """The end of the turn unless it has one, then what was said, as a prompt."""
+        return (() if ended else (EOS_ID,)) + self.prompt(said)
+
     def save(self, folder: Path) -> None:
         """Write a tokenizer.json for `transformers` and vLLM."""
         from tokenizers import Regex, Tokenizer, models, pre_tokenizers  # only saving needs it

@@ -1,0 +1,8 @@
+"""Text worlds that answer the policy turn by turn. A map of the room:
+
+protocol              what an environment does, and its replies
+catalogue             the environment of a name, and the package that it needs
+guess                 the game of this package: find a number between two bounds
+host                  the process in which environments run: own random numbers, time limits, no output
+hosting               the trainer's end of that process: asks, waits, restarts and replays
+"""
