@@ -8,7 +8,7 @@ import time
 from contextlib import suppress
 from multiprocessing.connection import Connection
 
-from scalerl.processes.messages import Reply, to_bytes
+from scalerl.processes.messages import ProcessReply, to_bytes
 
 SIGN_OF_LIFE = b""
 SIGN_EVERY_S = 1.0
@@ -23,7 +23,7 @@ class Voice:
         """Time of the last answer."""
         threading.Thread(target=self._live, daemon=True).start()
 
-    def answer(self, answer: Reply) -> None:
+    def answer(self, answer: ProcessReply) -> None:
         """Send an answer."""
         with self._lock:
             self._connection.send_bytes(to_bytes(answer))
