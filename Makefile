@@ -82,8 +82,9 @@ debian:
 	  apt-get update -qq >/dev/null && DEBIAN_FRONTEND=noninteractive apt-get install -y -qq $$missing >/dev/null; \
 	else echo "Debian packages are missing and only root can install them with apt; tests that need them are skipped:$$missing"; fi
 
-# Whole files go to workers, in the order of pyproject's testpaths.
-WORKERS := --numprocesses 2 --dist loadfile --no-loadscope-reorder
+# Whole files go to workers (tests/conftest.py), in the order of pyproject's testpaths. One more than cores, since
+# tests spend a third of their time waiting for a Slurm, a browser or a time limit.
+WORKERS := --numprocesses 3 --dist loadfile --no-loadscope-reorder
 unit: $(VENV)/.installed-dev $(VENV)/.installed-engines debian
 	$(BIN)/python -m pytest $(WORKERS) --durations=40
 

@@ -7,6 +7,7 @@ from functools import cache
 import pytest
 from places import TESTS
 from webhook import webhook
+from xdist.scheduler import LoadFileScheduling
 
 # A shell that runs the tests in the background hands down an ignored Ctrl-C; commands under test have to see theirs.
 signal.signal(signal.SIGINT, signal.default_int_handler)
@@ -31,6 +32,21 @@ SLOW = (
 """Files and folders that take more than some ten seconds: they start engines, browsers, servers and sandboxes, or hold
 corpora."""
 PLACES |= dict.fromkeys((TESTS / name for name in SLOW.split()), pytest.mark.slow)
+
+WITH_A_CLUSTER = ("tests/slurm", "tests/ray_cluster")
+"""Folders whose files go to one worker, which starts their cluster once. They mostly wait while others work."""
+
+
+class ClusterScheduling(LoadFileScheduling):
+    """Whole files go to workers, and whole folders of `WITH_A_CLUSTER`."""
+
+    def _split_scope(self, nodeid):
+        file = super()._split_scope(nodeid)
+        return next((folder for folder in WITH_A_CLUSTER if file.startswith(f"{folder}/")), file)
+
+
+def pytest_xdist_make_scheduler(config, log):
+    return ClusterScheduling(config, log)
 
 
 @pytest.fixture

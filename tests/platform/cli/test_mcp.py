@@ -139,11 +139,14 @@ SCALED = (
 )
 
 
-@pytest.mark.parametrize("setting", SCALED)
-def test_an_agent_cannot_change_the_price_of_compute(tmp_path, setting):
-    home = Home(tmp_path)
-    refused = Tools(home=home, most_compute=1e9).sweep("sweeps/demo.yaml", scale="smoke", settings=[setting])
-    assert refused.is_error
+def test_an_agent_cannot_change_the_price_of_compute(tmp_path, monkeypatch):
+    tools = Tools(home=Home(tmp_path), most_compute=1e9)
+    planned = tools.dry_run("sweeps/demo.yaml", scale="smoke")
+    assert not planned.is_error
+    monkeypatch.setattr(Tools, "dry_run", lambda *_: planned)  # whatever the setting, its runs could be planned
+    for setting in SCALED:
+        (refused,) = tools.sweep("sweeps/demo.yaml", scale="smoke", settings=[setting]).content
+        assert refused.text.startswith(f"settings: {setting.partition('=')[0]}: this server fixes"), setting
     assert not (tmp_path / "sweeps").exists()
 
 

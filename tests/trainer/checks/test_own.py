@@ -223,7 +223,9 @@ def test_a_broken_task_is_refused(fault, tmp_path):
 def test_a_task_that_never_ends_holds_up_no_other_check(tmp_path, monkeypatch):
     monkeypatch.setattr("scalerl.checks.own_process.TRIAL_LIMIT_S", 3.0)
     tasks = [
-        custom_task(tmp_path, TASK.replace("drawn = random.Random(0)", "while True: pass")).model_dump(mode="json")
+        custom_task(tmp_path, TASK.replace("drawn = random.Random(0)", "import time; time.sleep(3600)")).model_dump(
+            mode="json"
+        )
     ]
     recipe = tiny_recipe(model={"tokenizer": "characters"}, tasks=tasks)
     found = list(examine_recipes({"mine": recipe}, quick=True, say=lambda line: None))

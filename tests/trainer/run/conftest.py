@@ -1,5 +1,7 @@
 """What the tests of runs share: warm starts, which are trained once, a small model in a folder, settings of PyTorch."""
 
+import os
+
 import pytest
 import torch
 from trainer.tiny_text_model import text_model
@@ -13,7 +15,11 @@ def global_settings_restored():
 
 @pytest.fixture(scope="session")
 def warm_starts(tmp_path_factory):
-    return tmp_path_factory.mktemp("warm_starts")
+    """Kept for all workers of this session: a run that needs a warm start which another one trains waits for it."""
+    base = tmp_path_factory.getbasetemp()
+    folder = (base.parent if "PYTEST_XDIST_WORKER" in os.environ else base) / "warm_starts"
+    folder.mkdir(exist_ok=True)
+    return folder
 
 
 @pytest.fixture(scope="session")
