@@ -56,7 +56,7 @@ BADGES = {State.DONE: "green", State.RUNNING: "blue", State.STALE: "red"}
 
 @errors_on_page()
 def show() -> None:
-    """Choose a sweep and a run; the page is read again every few seconds while the run trains."""
+    """Choose a sweep and a run; the page refreshes every few seconds while the run trains."""
     sweep = choose_sweep()
     rows = run_rows(sweep)
     run_id = choose_run(sweep, rows)

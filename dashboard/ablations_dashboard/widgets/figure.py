@@ -74,8 +74,8 @@ def _component() -> Any:
 
 
 def show_figure(chart: Chart, *, name: str, view: str = "") -> None:
-    """Draw a chart with its download. `name` is for file names, and the page has one figure of this name. The reader's
-    zoom stays while `view` does."""
+    """Draw a chart with its download. `name` names its file and must be unique among the page's figures. The reader's
+    zoom is kept until `view` changes."""
     show_picture(chart, name=name, view=view)
     offer_download("Figure as HTML", partial(_as_html, chart), f"{name}.html")
 

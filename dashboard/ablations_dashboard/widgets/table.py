@@ -8,8 +8,8 @@ import streamlit as st
 
 
 def offer_download(label: str, content: str | bytes | Callable[[], bytes], file: str) -> None:
-    """Show a link for `content`, which a function makes once the link is clicked; `file` is the file's name, of which a
-    page has one."""
+    """Show a link to download `content`; a function is called when the link is clicked. The name `file` must be unique
+    on the page."""
     st.download_button(
         label, content, file, key=f"download {file}", type="tertiary", icon=":material/download:", on_click="ignore"
     )
@@ -22,7 +22,7 @@ def show_table(
     columns: Mapping[str, Any] | None = None,
     csv: bytes | None = None,
 ) -> None:
-    """Draw a data frame, styled or plain. `name` is for its file, and the page has one table of this name. `csv`
+    """Draw a data frame, styled or plain. `name` names its file and must be unique among the page's tables. `csv`
     replaces the shown table in the download, for example to include all digits.
     """
     st.dataframe(table, hide_index=True, column_config=dict(columns or {}), key=f"table {name}", placeholder="")

@@ -90,7 +90,7 @@ class HeldOut:
     newest: float
     best: float
     before_training: bool
-    """True if the first of them was measured before training."""
+    """True if the first score was measured before training."""
 
 
 @dataclass(frozen=True, kw_only=True)

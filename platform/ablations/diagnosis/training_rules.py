@@ -26,7 +26,7 @@ GRADIENT_RISE = 4.0
 MANY_CLIPPED, ONCE_CLIPPED = 0.3, 0.15
 """Share of tokens whose ratio the loss clips, recently, and over the RECENT steps with the largest share so far."""
 AT_ONCE, LEFT_AT_ONCE = 15, 0.3
-"""Number of steps within which a score is lost at once, and the share of it that is left."""
+"""A score that drops to this share of itself within this many steps was lost at once."""
 WEIGHTS_JUMPED = 0.5
 """Gap between trainer and generator, in nats per token, that only a jump of the weights causes."""
 HARDLY_MOVED = 2e-3

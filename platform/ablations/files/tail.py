@@ -7,7 +7,7 @@ TAIL_BYTES = 16384
 
 
 def tail(path: Path, num_lines: int | None = None) -> list[str]:
-    """The last non-blank lines of a text file, None for all in its last 16 KiB; none if it cannot be read."""
+    """The last `num_lines` (default: all) non-blank lines in the last 16 KiB of a text file; [] if it is unreadable."""
     try:
         with path.open("rb") as file:
             file.seek(max(0, path.stat().st_size - TAIL_BYTES))

@@ -36,8 +36,8 @@ RISE_PARAMETERS = 3
 FLAT = 0.05
 """p-value of flat lines below which curves rise."""
 NUM_WITHOUT_SHAPE = 2
-"""Number of first readings, including the one before RL, that must not hold the whole rise of a curve if its ceiling is
-to be a law's: two show that it rose, not how."""
+"""Number of first readings, including the one before RL. If they hold the whole rise of a curve, no law gives its
+ceiling: two readings show that the curve rose, not how."""
 LEAST_RISE = 0.05
 """Maximum apparent rise of a flat curve, in pass rate; a curve with a larger apparent rise is too noisy to tell."""
 NUM_LAW_DRAWS = 500

@@ -145,7 +145,7 @@ class Foreign:
         return [import_runs(passing, order, done=done).sweep for order in orders]
 
     def opened_one(self, home: Home, *, reference: str | None = None, done: Done | None = None) -> StartedSweep:
-        """The sweep of these runs as `opened` gives it; AblationsError if a table has several scales."""
+        """Open these runs as `opened` does, as one sweep; AblationsError if a table has several scales."""
         opened = self.opened(home, reference=reference, done=done)
         if len(opened) > 1:
             named = ", ".join(one.name.rpartition("@")[2] for one in opened)

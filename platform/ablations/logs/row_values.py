@@ -44,7 +44,7 @@ def one_each_of_json(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
 
 
 def as_number(value: Any) -> float | None:
-    """A number as it was logged, also as text such as "NaN"; None for anything else."""
+    """A logged number, which may be text such as "NaN"; None for anything else."""
     try:
         # float() would read 1_0 as 10.
         return float(value.replace("_", "?") if isinstance(value, str) else value)
@@ -77,7 +77,7 @@ def has_no_value(value: Any) -> bool:
 
 
 def time_of(value: Any) -> float | None:
-    """A time of day in seconds since 1970, also as a text such as 2026-11-20T10:15:00; None for anything else."""
+    """A logged time in seconds since 1970, which may be text such as 2026-11-20T10:15:00; None for anything else."""
     if isinstance(value, str) and as_number(value) is None:
         try:
             value = datetime.fromisoformat(value)

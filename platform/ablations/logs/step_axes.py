@@ -1,4 +1,4 @@
-"""Metrics that have steps of their own, as W&B's `define_metric` gives them."""
+"""Metrics with their own step axis, as W&B's `define_metric` sets it."""
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import replace
@@ -13,10 +13,10 @@ SLOWEST_RISE, FASTEST_RISE = 0.8, 1.25
 
 
 def axes_of(columns: Collection[str], defined: Sequence[tuple[str, str]]) -> dict[str, str]:
-    """The column with the steps of each column, where one is defined.
+    """The step column of each column that has one.
 
-    `defined` has names, also with a `*` at the end, and the column of steps of each; a whole name counts before those
-    with a `*`.
+    `defined` pairs names, which may end with `*`, with their step columns; an exact name takes precedence over a
+    pattern.
     """
     found: dict[str, str] = {}
     for name, steps in sorted(defined, key=lambda one: not one[0].endswith("*")):

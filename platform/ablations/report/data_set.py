@@ -1,7 +1,7 @@
 """A study as a data set that anyone can read: one CSV file with every held-out evaluation, and a card beside it.
 
     loo-curves/curves.csv   a row per evaluation; `platform compare` reads it without options
-    loo-curves/README.md    the card: Markdown below a head of YAML, as dataset cards of Hugging Face have one
+    loo-curves/README.md    the card: Markdown with a YAML header, like the dataset cards of Hugging Face
 
 `results` are those of the study alone (`read_results(sweep, alone=True)`), since readers of the file have no other.
 """
@@ -87,7 +87,7 @@ def _recipe(results: Results) -> str:
             recipe = parsed_json(folder.shareable_recipe())["recipe"]
         except (OSError, ValueError, KeyError, TypeError):
             continue
-        return f"{heading}Every setting, as run {run.id} (seed {run.seed}) has it:\n\n```yaml\n{_yaml(recipe)}```\n"
+        return f"{heading}Every setting of run {run.id} (seed {run.seed}):\n\n```yaml\n{_yaml(recipe)}```\n"
     return f"{heading}Not recorded: no run of {results.plan.reference} has a recipe that can be read.\n"
 
 

@@ -304,7 +304,7 @@ def _add(draft: Draft, reference: Variant, variants: dict[str, Variant], names: 
     if found != of_reference:
         raise draft.place.error(
             f"attention is {found}, but {of_reference} for the reference, so their compute is not comparable",
-            "start the sweep once with each setting of attention, with --set",
+            "start the sweep once for each setting of attention, with --set",
         )
     identity = recipe.canonical_json()
     twin = names.get(identity)

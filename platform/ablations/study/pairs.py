@@ -16,9 +16,9 @@ TwoChanges = tuple[str, str]
 
 
 def balanced_pairs(pairs: Sequence[TwoChanges], number: int) -> list[TwoChanges]:
-    """`number` of the pairs, in their order; the choice depends only on the order.
+    """Choose `number` of the pairs and keep their order, on which alone the choice depends.
 
-    If any two changes may be a pair, the changes are in equally many pairs, or differ by one.
+    If any two changes may form a pair, the numbers of pairs per change differ by at most one.
 
     >>> balanced_pairs([("a", "b"), ("a", "c"), ("a", "d"), ("b", "c"), ("b", "d"), ("c", "d")], 2)
     [('a', 'b'), ('c', 'd')]

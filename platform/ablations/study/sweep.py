@@ -166,8 +166,8 @@ class Sweep(Frozen):
     """The scale, by name or path; `--scale` replaces it. Required without `trainer`, and not allowed with it."""
     scales: Scales = ()
     """Scales, by name or path, at which the study is trained one after another, from the smallest to the largest;
-    `platform ladder` shows which differences carry over. Each is a sweep of its own, `NAME@SCALE`. Or a mapping: scales
-    made from one. Replaces `scale`."""
+    `platform ladder` shows which differences carry over. Each is a separate sweep, `NAME@SCALE`. A mapping derives the
+    scales from one. Replaces `scale`."""
     fixed_scale: bool = False
     """True if `--scale` is rejected, because variants set parts of the scale, such as the model or tasks."""
     base: Annotated[dict[str, Any], Field(min_length=1)] = Field(default_factory=dict)
@@ -186,9 +186,9 @@ class Sweep(Frozen):
     variants: Named = Field(default_factory=dict)
     """Variants written out in full."""
     pairs: SomePairs = False
-    """Two changes together, as variants `a+b`: every two of `leave_one_out`, `axes` and `variants` that do not change
-    the same setting, so many of these if it is a number, with every change in about as many, or the two of each entry,
-    as in `[[loo-loss, loo-curriculum]]`. The comparison then has interactions."""
+    """Variants `a+b` that combine two changes of `leave_one_out`, `axes` and `variants`. true: all pairs that do not
+    change the same setting. A number: that many of them, with each change in about equally many. A list: the pairs
+    named, as in `[[loo-loss, loo-curriculum]]`. The comparison then has interactions."""
     exclude: Annotated[tuple[Annotated[dict[str, Label], Field(min_length=1)], ...], Field(min_length=1)] = ()
     """Combinations of grid and zip to leave out: axis to value name; axes not mentioned match any value."""
     seeds: Annotated[tuple[Seed, ...], Field(min_length=1), AfterValidator(unique)] = (0, 1, 2)
@@ -212,7 +212,7 @@ class Sweep(Frozen):
 
     @property
     def named_scales(self) -> tuple[str, ...]:
-        """The scales of `scales`, as `--scale` takes them; empty for a study at one scale."""
+        """The scales of `scales`, written as for `--scale`; empty for a study at one scale."""
         return self.scales.names if isinstance(self.scales, ScaleFamily) else self.scales
 
     def family_of(self, scale: str) -> ScaleFamily | None:

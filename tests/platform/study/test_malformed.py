@@ -79,7 +79,7 @@ EXPECTED = {
     ),
     "override_of_free_attention.yaml": (
         "5: variants.a: attention is free, but charged for the reference, so their compute is not comparable; "
-        "start the sweep once with each setting of attention, with --set"
+        "start the sweep once for each setting of attention, with --set"
     ),
     "override_of_other_type.yaml": (
         "5: variants.a.loss.clip_low: unknown key 'clip_low'; keys of cispo are: type, min_ratio, max_ratio "

@@ -94,8 +94,8 @@ class AdaptedPolicy(TransformersPolicy):
         return {file_name(name.removeprefix(OWN)): tensor for name, tensor in own.items() if is_of_adapter(name)}
 
     def importer(self, weights: Weights) -> Callable[[str], Tensor]:
-        """Function from a name of ours to its tensor: the adapter from its own names, 0 if they are missing, and
-        everything else from the names in the model's file."""
+        """Function that finds the tensor with one of our names: the adapter's under its own names, 0 if they are
+        missing, and all others under the names in the model's file."""
         parts = FileParts(self.model, weights)
 
         def imported(name: str) -> Tensor:

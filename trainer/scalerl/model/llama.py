@@ -153,7 +153,7 @@ class Llama(Policy):
         return to_hugging_face(own, self.shape)
 
     def importer(self, weights: Weights) -> Callable[[str], Tensor]:
-        """Function from a name of ours to its tensor, fused from the file's tensors."""
+        """Function that fuses the tensor with one of our names from the file's tensors."""
         return lambda name: own_tensor(name, weights, self.shape)
 
     def import_weights(self, weights: Weights) -> None:

@@ -78,7 +78,7 @@ class WallCluster(Cluster):
         self._trainers = [(unit.name, launcher.node_name(unit.node)) for unit in units if unit.role == "trainer"]
         """Names of the trainer units, and of their nodes."""
         self.evaluator: RemoteEvaluator | None = None
-        """The process that measures, unless this process does."""
+        """The process that evaluates; None if this process does."""
         if unit is not None:
             assert evaluator is not None, "the units have an evaluator"
             self.evaluator = RemoteEvaluator(launcher, unit, evaluator, self.accounts, self.news)

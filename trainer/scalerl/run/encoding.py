@@ -103,7 +103,7 @@ DISTANCE = "/distance"
 NEAR_PARTS = (DISTANCE, "/far", "/values")
 """Parts of a tensor near another: distances, and the places and values of the elements that are too far."""
 MOST_FAR = 0.2
-"""Largest share of elements that may be too far; each takes 8 bytes beside the 2 of its distance, or 12."""
+"""Largest share of elements that may be too far; each of them takes 8 or 12 bytes more than the 2 of its distance."""
 
 
 def distance(tensor: Tensor, base: Tensor) -> tuple[Tensor, Tensor, Tensor] | None:

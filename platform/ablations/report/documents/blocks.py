@@ -76,7 +76,7 @@ class Table:
     `[b]`; the first notes say which is which."""
 
     name: str
-    """Its name in files and addresses; a document has one table of this name."""
+    """Its name in files and URLs, unique among the document's tables."""
     columns: tuple[Column, ...]
     rows: tuple[tuple[Cell, ...], ...]
     title: str = ""
@@ -99,7 +99,7 @@ class Figure:
     """A figure: its chart, which says what it shows, and a caption."""
 
     name: str
-    """Its name in files and addresses; a document has one figure of this name."""
+    """Its name in files and URLs, unique among the document's figures."""
     caption: str
     chart: "Chart"
 

@@ -75,7 +75,7 @@ def numbers_table(results: Results, *, names: Sequence[str] | None = None) -> Ta
 
 
 def paper_numbers(results: Results) -> Table:
-    """The numbers of a comparison for a paper, a decided difference with a star."""
+    """The numbers of a comparison for a paper; a star marks a decided difference."""
     at = "" if results.read_early is None else f" at {compute_text(results.read_early)}"
     shown = [_column("variant", lambda row: row.variant.name, kind="name")]
     if any(one.num_counting < len(one.runs) for one in results.variants):

@@ -27,8 +27,8 @@ SEEN = (
 
 
 def design_document(prospect: Prospect, question: str = "level", wanted: float | None = None) -> Blocks:
-    """The designs, the cheapest to train first, what the file's own would detect, and the cheapest that detects a
-    `wanted` difference, in ln for compute."""
+    """The designs, cheapest first, what the file's own design would detect, and the cheapest design that detects a
+    difference of `wanted` (its ln for compute)."""
     study = prospect.blueprint.study
     title = f"{study.sweep.name}{at_scale(study.scale)}: {TITLE}"
     rows = [_cells(prospect, one) for one in prospect.by_cost]

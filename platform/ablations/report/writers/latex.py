@@ -59,7 +59,7 @@ BEGIN = r"""\documentclass[10pt,a4paper]{article}
 
 
 def latex_files(blocks: Blocks, name: str) -> dict[str, bytes]:
-    """The document in a file of this name, and its figures as PDF and SVG, by their names."""
+    """The document as a file of this name, and its figures as PDF and SVG, by file name."""
     text = "\n\n".join([BEGIN, *filter(None, _written(blocks)), r"\end{document}"]) + "\n"
     return {name: text.encode()} | pictures_of(blocks, "pdf", "svg")
 

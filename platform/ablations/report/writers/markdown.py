@@ -32,7 +32,7 @@ def markdown_document(blocks: Blocks, *, pictures: PictureFormat = "png") -> str
 
 
 def pictures_of(blocks: Blocks, *kinds: PictureFormat) -> dict[str, bytes]:
-    """Each figure of a document as files of these kinds, as wide as a page, by their names."""
+    """The figures of a document in these formats, as wide as a page, by file name."""
     from ablations.report.figures.paper_chart import picture  # imports matplotlib, which takes long
 
     return {

@@ -56,7 +56,7 @@ def check_controller(*, is_asked_for: bool) -> Finding:
 
 
 def check_configuration(named: Collection[str], probed: Collection[str]) -> Iterator[Finding]:
-    """Check partitions, the named ones or all; preemption in those to probe; and the rules for all jobs."""
+    """Check the named partitions, or all of them; preemption in those to probe; and the rules for all jobs."""
     settings, details = commands.settings(), commands.partition_settings()
     partitions, nodes = commands.partitions(), commands.nodes()
     if not any(one.is_default for one in partitions):

@@ -30,7 +30,7 @@ from scalerl.run.run_log import read_rows
 NUM_DEVICES = 4
 """Two generators and two ranks."""
 MEMORY_MB = 16_000
-"""Memory with GPUs, whose processes keep their libraries in host memory; half of that without."""
+"""Host memory for a run with GPUs, whose processes keep their libraries there; without GPUs half of it."""
 LIMIT_S = 600.0
 """vLLM may take minutes to load from a cold shared folder and to compile."""
 NUM_LOG_LINES = 12
