@@ -241,7 +241,7 @@ class EpisodeGenerator(Generator):
             end = "too_many_turns"
         if end is None:
             try:
-                tokens = self.tokenizer.next_turn(reply.text, ended=episode.tokens[-1] in self.tokenizer.eos_ids)
+                tokens = self.tokenizer.next_turn(reply.text, after=episode.tokens[-1])
             except ValueError as error:
                 end, why = "error", str(error)
         length = len(episode.request.prompt.tokens) + len(episode.tokens) + len(tokens)

@@ -66,6 +66,10 @@ class Episodes(OneTask):
     context_tokens: Annotated[Count, Unit("tokens")] = 2048
     """Tokens of a whole episode, with everything that the environment says; an episode without room for another turn
     ends as `too_long`."""
+    history: Literal["template", "keep"] = "template"
+    """Turns always stay as they were sampled. template: a chat template that writes earlier turns in another way, such
+    as one that drops their thoughts, is refused. keep: it is taken, and the policy reads its earlier turns as it wrote
+    them, which the model may not be used to."""
     train: Annotated[int, Field(ge=1, le=100_000_000), Unit("prompts")] = 256
     """Training episodes of different seeds; a prompt is the start of one, and a group repeats it."""
     validation: Annotated[int, Field(ge=1, le=10_000_000), Unit("prompts")] = 64

@@ -48,6 +48,8 @@ class EpisodesTask:
 
     def __init__(self, settings: Episodes, tokenizer: Tokenizer) -> None:
         self.name, self.settings, self.tokenizer = settings.title, settings, tokenizer
+        if settings.turns > 1:
+            self._refuse_template()
         held_out, trained = self._starts()
         hosting = Hosting(settings)
         try:
@@ -56,6 +58,16 @@ class EpisodesTask:
             self._demonstrated = self._demonstrations(hosting)
         finally:
             hosting.close()
+
+    def _refuse_template(self) -> None:
+        """Raises TaskError for a chat template that writes no conversation, or not the one that is sampled."""
+        try:
+            self.tokenizer.next_turn("", after=self.tokenizer.eos_ids[0])
+            rewritten = "" if self.settings.history == "keep" else self.tokenizer.rewritten_turns
+        except ValueError as error:
+            raise TaskError(f"task {self.name!r}: {error}") from None
+        if rewritten:
+            raise TaskError(f"task {self.name!r}: {rewritten}; set history: keep to keep each turn as it was sampled")
 
     def _starts(self) -> tuple[list[Start], list[Start]]:
         """Starts of the held-out episodes and of the training episodes."""
@@ -107,6 +119,7 @@ class EpisodesTask:
             answers = dict(hosting.replies())
             playing = {key: prompt for key, prompt in playing.items() if answers[key].end is None}
             for key, prompt in playing.items():
+                self._played(prompt, answers[key].text)
                 found.append(Demonstrated(prompt=prompt, text=answers[key].text))
                 hosting.act(key, answers[key].text)
             turns += 1
@@ -118,10 +131,18 @@ class EpisodesTask:
             }
         return tuple(found)
 
+    def _played(self, prompt: Prompt, answer: str, said: str | None = None) -> tuple[int, ...]:
+        """Tokens of a demonstrated turn, and of what was said to it; raises TaskError for text that the tokenizer
+        lacks."""
+        try:
+            response = demonstrated_solution(self.tokenizer, "", answer)
+            return response if said is None else response + self.tokenizer.next_turn(said, after=response[-1])
+        except ValueError as error:
+            raise TaskError(f"task {self.name!r}: seed {prompt.id}, played as a demonstration: {error}") from None
+
     def _after(self, prompt: Prompt, answer: str, said: str, turns: int) -> Prompt:
         """Prompt of the next turn of a demonstrated episode."""
-        response = demonstrated_solution(self.tokenizer, "", answer)
-        tokens = (*prompt.tokens, *response, *self.tokenizer.next_turn(said, ended=True))
+        tokens = (*prompt.tokens, *self._played(prompt, answer, said))
         return replace(prompt, id=f"{prompt.id.partition('#')[0]}#{turns}", tokens=tokens)
 
     @property

@@ -46,9 +46,15 @@ class Tokenizer(Protocol):
         """Token ids of the prompt for `question`; opens the thinking part if the model thinks."""
         ...
 
-    def next_turn(self, said: str, *, ended: bool) -> tuple[int, ...]:
-        """Token ids between two turns of the policy: the end of the last one unless it `ended` itself, what was said
-        to it, and the opening of its next turn. Raises ValueError for unknown text."""
+    def next_turn(self, said: str, *, after: int) -> tuple[int, ...]:
+        """Token ids between two turns of the policy: the end of the turn unless its last token `after` is that, what
+        was said to it, and the opening of its next turn. Raises ValueError for unknown text."""
+        ...
+
+    @property
+    def rewritten_turns(self) -> str:
+        """How the chat template writes earlier turns in another way once later ones follow, as a sentence; empty if it
+        does not. Raises ValueError if it writes no conversation."""
         ...
 
     def save(self, folder: Path) -> None:

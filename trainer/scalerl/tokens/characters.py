@@ -34,6 +34,7 @@ class CharacterTokenizer:
     eos_ids: tuple[int, ...] = (1,)
     end_think: tuple[int, ...] = (3,)
     doubts: tuple[str, ...] = ()
+    rewritten_turns = ""
 
     def __init__(self, *, thinks: bool = True) -> None:
         self.reader = Reader(CHARACTER_PIECES, thinks=thinks)
@@ -56,9 +57,9 @@ class CharacterTokenizer:
         """The question, then the start of thinking, if the model thinks."""
         return self.encode(question + THINK if self.reader.thinks else question)
 
-    def next_turn(self, said: str, *, ended: bool) -> tuple[int, ...]:
+    def next_turn(self, said: str, *, after: int) -> tuple[int, ...]:
         """The end of the turn unless it has one, then what was said, as a prompt."""
-        return (() if ended else self.eos_ids[:1]) + self.prompt(said)
+        return (() if after in self.eos_ids else self.eos_ids[:1]) + self.prompt(said)
 
     def save(self, folder: Path) -> None:
         """Write a tokenizer.json for `transformers` and vLLM."""

@@ -6,7 +6,7 @@ A template may ask for today's date. A recipe and seed must give the same prompt
 """
 
 import re
-from collections.abc import Container, Iterator
+from collections.abc import Callable, Container, Iterator
 from datetime import datetime
 from functools import cached_property
 from pathlib import Path
@@ -21,7 +21,9 @@ DAY = datetime(2024, 7, 26)
 """Default date of Llama 3's template."""
 RENDERINGS = 16
 """Number of test renderings: a template that picks one of two texts at random passes with chance 1 in 32,768."""
-QUESTION, ANSWER = "What is 2 + 2?", "It is 4."
+QUESTION, ANSWER, SAID = "What is 2 + 2?", "It is 4.", "And 3 + 3?"
+UNLIKE_WORDS = ' \n1. A "b" {c} {{ d }} <e>\n\n2. \u00c9 & \\n \n'
+"""Text that a template may strip, and otherwise must write as it is."""
 _OTHER_THINKING = re.compile(r"(?:<(?:thought|thinking|thoughts|reasoning|reason|analysis)>|\[THINK\]|◁think▷)\s*\Z")
 """Other openings of a thought at the end of a prompt, as in EXAONE Deep."""
 
@@ -58,22 +60,41 @@ class ChatTemplate:
             )
         return text
 
-    def between_turns(self, said: str, *, ended: bool) -> str:
-        """What stands between two turns of the model: the end of the last one unless it `ended`, what was said, and the
-        opening of the next turn."""
+    def between_turns(self, said: str) -> str:
+        """What stands between two turns of the model: the end of the last one, what was said, and the opening of the
+        next; only what was said without a template."""
         if not self.exists:
-            return said if ended else f"{self._eos}{said}"
+            return said
         if mark := next((mark for mark in self._marks if mark in said), None):
-            raise ValueError(f"what was said has {mark!r}, a control token of the model")
-        turns = [
-            {"role": "user", "content": QUESTION},
-            {"role": "assistant", "content": ANSWER},
-            {"role": "user", "content": said},
-        ]
-        text = self._rendered(turns, opens_answer=True).rpartition(ANSWER)[2]
-        if self.end_id is not None and ended:
-            text = text.removeprefix(str(self._tokenizer.convert_ids_to_tokens(self.end_id)))
-        return text
+            raise ValueError(f"what the environment says has {mark!r}, a control token of the model")
+        before, after, stripped = self._between
+        return f"{before}{stripped(said)}{after}"
+
+    def conversation(self, *turns: str) -> str:
+        """The user's and the model's turns in alternation, followed by the opening of the model's next turn."""
+        said = [{"role": ("user", "assistant")[i % 2], "content": turn} for i, turn in enumerate(turns)]
+        return self._rendered(said, opens_answer=True)
+
+    @cached_property
+    def _between(self) -> tuple[str, str, Callable[[str], str]]:
+        """Texts before and after what is said to the model, and how that is stripped: rendered once, for all turns."""
+        text = self.conversation(QUESTION, ANSWER, SAID)
+        _, answered, rest = text.rpartition(ANSWER)
+        before, said, after = rest.partition(SAID)
+        mark = "" if self.end_id is None else str(self._tokenizer.convert_ids_to_tokens(self.end_id))
+        if not (answered and said and mark in before):
+            raise ValueError(
+                f"{self.folder}: the chat template omits turns of a conversation, so episodes of several turns cannot "
+                f"be written with it: it writes {text[-200:]!r}"
+            )
+        _, _, written = self.conversation(QUESTION, ANSWER, UNLIKE_WORDS).rpartition(ANSWER)
+        for stripped in (str, str.strip, str.lstrip, str.rstrip):
+            if written == f"{before}{stripped(UNLIKE_WORDS)}{after}":
+                return before, after, stripped
+        raise ValueError(
+            f"{self.folder}: the chat template changes what is said to the model: of {UNLIKE_WORDS!r} it makes "
+            f"{written!r}"
+        )
 
     @cached_property
     def _marks(self) -> list[str]:
@@ -125,8 +146,9 @@ class ChatTemplate:
                 turns, add_generation_prompt=opens_answer, tokenize=False, **self._switches
             )
         except (TemplateError, ValueError, TypeError, KeyError, AttributeError) as error:
+            of_what = "a single user's turn" if len(turns) == 1 else "a conversation"
             raise ValueError(
-                f"{self.folder}: the chat template fails on a single user's turn ({error}); fix chat_template.jinja, "
+                f"{self.folder}: the chat template fails on {of_what} ({error}); fix chat_template.jinja, "
                 f"or chat_template in tokenizer_config.json, or remove the template to ask questions without one"
             ) from None
         return text
@@ -165,11 +187,6 @@ class ChatTemplate:
         if not self.exists or not between.startswith(opened.rstrip()):
             return ""
         return between.removeprefix(opened.rstrip()).replace(THINK, "").replace(END_THINK, "").strip()
-
-    @property
-    def _eos(self) -> str:
-        """End-of-text token; empty if the tokenizer names none."""
-        return self._tokenizer.eos_token if isinstance(self._tokenizer.eos_token, str) else ""
 
     @property
     def _bos(self) -> str:

@@ -8,11 +8,12 @@ import re
 import shutil
 from collections.abc import Sequence
 from functools import cached_property, lru_cache
+from itertools import zip_longest
 from pathlib import Path
 
 from transformers import AutoTokenizer, PreTrainedTokenizerBase
 
-from scalerl.tokens.chat_template import ChatTemplate
+from scalerl.tokens.chat_template import QUESTION, SAID, ChatTemplate
 from scalerl.tokens.reader import END_THINK, THINK, Reader
 from scalerl.tokens.token_bytes import pieces_of
 
@@ -98,20 +99,50 @@ class PretrainedTokenizer:
         """The question as a user's turn, or unchanged if the tokenizer has no chat template.
 
         The start of thinking follows if the model thinks."""
-        text = self._template.turn(question)
+        return self.encode(self._opened(self._template.turn(question)))
+
+    def _opened(self, text: str) -> str:
+        """Text up to the model's turn, with its thinking opened if it thinks."""
         opened = text.rstrip().endswith(THINK)
         if self.reader.thinks:
-            return self.encode(text if opened else f"{text}{THINK}\n")
+            return text if opened else f"{text}{THINK}\n"
         if opened:
             raise ValueError(
                 f"{self.folder}: the chat template opens thinking with {THINK!r}, so a response is not all answer, as "
                 f"generation.thinking 'none' requires; set generation.thinking to a number of tokens"
             )
-        return self.encode(text)
+        return text
 
-    def next_turn(self, said: str, *, ended: bool) -> tuple[int, ...]:
-        """What the chat template writes between two turns of the model, with the end of the turn unless it has one."""
-        return self.encode(self._template.between_turns(said, ended=ended))
+    def next_turn(self, said: str, *, after: int) -> tuple[int, ...]:
+        """What the chat template writes between two turns of the model, with its end of a turn unless that is there."""
+        tokens, end = self.encode(self._opened(self._template.between_turns(said))), self._template.end_id
+        if end is None:
+            return tokens if after in self.eos_ids or self._template.exists else (self.eos_ids[0], *tokens)
+        return tokens[tokens.index(end) + 1 :] if after == end else tokens
+
+    @property
+    def rewritten_turns(self) -> str:
+        """Difference between the template's own conversation and one put together turn by turn; empty without one."""
+        template = self._template
+        if not template.exists:
+            return ""
+        thought = f"{THINK}\nIt is a sum.\n{END_THINK}\n\n" if self.reader.thinks else ""
+        answers = [f"{thought}It is {number}." for number in (4, 6)]
+        put = self._opened(template.turn(QUESTION))
+        for answer, said in zip(answers, (SAID, "And 4 + 4?"), strict=True):
+            put = re.sub(rf"{THINK}\s*\Z", "", put) + answer
+            put += self._opened(template.between_turns(said))
+        whole = self._opened(template.conversation(QUESTION, answers[0], SAID, answers[1], "And 4 + 4?"))
+        # Space beside an answer is the model's own to write.
+        beside = re.compile(rf"\s*({'|'.join(map(re.escape, answers))})\s*")
+        ours, theirs = (beside.sub(r"\1", text) for text in (put, whole))
+        if ours == theirs:
+            return ""
+        same = next(i for i, (a, b) in enumerate(zip_longest(ours, theirs)) if a != b)
+        return (
+            f"{self.folder}: the chat template writes earlier turns in another way once later ones follow: "
+            f"{ours[max(0, same - 20) : same + 60]!r} becomes {theirs[max(0, same - 20) : same + 60]!r}"
+        )
 
     def save(self, folder: Path) -> None:
         """Copy the tokenizer files for `transformers` and vLLM."""

@@ -31,6 +31,7 @@ class SymbolTokenizer:
     eos_ids: tuple[int, ...] = (EOS_ID,)
     end_think: tuple[int, ...] = (END_THINK_ID,)
     doubts: tuple[str, ...] = ()
+    rewritten_turns = ""
 
     def __init__(self, *, thinks: bool = True) -> None:
         self.reader = Reader(SYMBOL_PIECES, thinks=thinks)
@@ -53,9 +54,9 @@ class SymbolTokenizer:
         """The question, then the start of thinking, if the model thinks."""
         return (*self.encode(question), THINK_ID) if self.reader.thinks else self.encode(question)
 
-    def next_turn(self, said: str, *, ended: bool) -> tuple[int, ...]:
+    def next_turn(self, said: str, *, after: int) -> tuple[int, ...]:
         """The end of the turn unless it has one, then what was said, as a prompt."""
-        return (() if ended else (EOS_ID,)) + self.prompt(said)
+        return (() if after in self.eos_ids else (EOS_ID,)) + self.prompt(said)
 
     def save(self, folder: Path) -> None:
         """Write a tokenizer.json for `transformers` and vLLM."""
