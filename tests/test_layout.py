@@ -12,6 +12,7 @@ SHARED_NAMES = {
     "KNOWN": "what each engine of `judge_worker` is asked about an answer that is right",
     "compare": "the command is named like what it prints",
     "judge": "what each engine of `judge_worker` is asked",
+    "made": "what the catalogue of environments calls in the module of each library",
     "main": "the entry of a program",
     "show": "the command; of each page of the dashboard, what draws it",
     "train": "the command is named like what it calls",

@@ -9,7 +9,7 @@ the checks
   other_forms  right answers in forms that do not come from the task, judged by the same verifier
   constant_answers  what one text earns that is the answer to every prompt, judged by the same verifier
   own_process  runs the program own_trial, which tries one of the user's own functions on own_inputs; own_task_trial: a
-               task; own_curriculum_trial: a curriculum
+               task; own_environment_trial: an environment; own_curriculum_trial: a curriculum
   round_trip   text that comes back unchanged from the tokenizer
   lengths      prompts and answers against budget and context
   noise        the standard error of an evaluation

@@ -3,7 +3,7 @@
 import json
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, cast
 
 from scalerl.checks.answers import check_answers
 from scalerl.checks.constant_answers import check_constant_answers
@@ -19,6 +19,7 @@ from scalerl.checks.programs import check_sandbox, check_tests
 from scalerl.checks.round_trip import check_tokenizer
 from scalerl.checks.subject import Subject
 from scalerl.recipe import CustomTask, Recipe, ResolvedRecipe
+from scalerl.recipe.episodes import Episodes, OwnEnvironment
 
 Say = Callable[[str], None]
 
@@ -39,7 +40,11 @@ def _own(subject: Subject, say: Say) -> Iterator[Finding]:
     """Yields a line for each function of the user's own: what is wrong with it, or how long it takes."""
     for setting, own in subject.recipe.own.items():
         say(f"trying {own.function}")
-        yield tried_once("task" if isinstance(own, CustomTask) else setting, own)
+        if isinstance(own, OwnEnvironment):
+            task = subject.recipe.tasks[int(setting.split(".")[1])]
+            yield tried_once("environment", own, cast(Episodes, task))
+        else:
+            yield tried_once("task" if isinstance(own, CustomTask) else setting, own)
 
 
 def _step(subject: Subject, say: Say) -> Iterator[Finding]:

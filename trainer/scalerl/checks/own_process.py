@@ -10,27 +10,33 @@ from pathlib import Path
 
 from scalerl.checks.finding import Finding
 from scalerl.recipe import Own
+from scalerl.recipe.episodes import Episodes
 from scalerl.recipe.own_function import copy_files
 
 TRIAL_LIMIT_S = 60.0
 """Seconds for one function, including the start of its process."""
 
 
-def tried_once(setting: str, own: Own) -> Finding:
-    """Finding about one function, which several variants may have; tried once in this process."""
-    return _tried_once(setting, type(own), own.model_dump_json())
+def tried_once(setting: str, own: Own, task: Episodes | None = None) -> Finding:
+    """Finding about one function, which several variants may have; tried once in this process.
+
+    `task` is the one whose environment it is.
+    """
+    return _tried_once(setting, type(own), own.model_dump_json(), task and task.model_dump_json())
 
 
 @lru_cache
-def _tried_once(setting: str, settings: type[Own], own: str) -> Finding:
-    return try_own(setting, settings.model_validate_json(own), TRIAL_LIMIT_S)
+def _tried_once(setting: str, settings: type[Own], own: str, task: str | None) -> Finding:
+    whole = Episodes.model_validate_json(task) if task else None
+    return try_own(setting, settings.model_validate_json(own), TRIAL_LIMIT_S, whole)
 
 
-def try_own(setting: str, own: Own, limit_s: float) -> Finding:
+def try_own(setting: str, own: Own, limit_s: float, task: Episodes | None = None) -> Finding:
     """Finding about one function, tried on a copy of its files like the one a run has."""
     with tempfile.TemporaryDirectory() as folder:
         copy = copy_files(own, Path(folder).resolve())
-        request = {"setting": setting, "own": copy.model_dump(mode="json")}
+        whole = task.model_copy(update={"environment": copy}) if task else copy
+        request = {"setting": setting, "own": whole.model_dump(mode="json")}
         try:
             ended = subprocess.run(
                 [sys.executable, "-P", "-m", "scalerl.checks.own_trial"],

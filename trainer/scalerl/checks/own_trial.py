@@ -2,8 +2,9 @@
 
     python -P -m scalerl.checks.own_trial < request.json
 
-The request is `{"setting": "loss", "own": {...}}` with the settings of `scalerl.recipe.own.Own`. The answer, the last
-line of the output, is `{"found": "...", "remedy": "..."}`; the remedy is empty if nothing is wrong.
+The request is `{"setting": "loss", "own": {...}}` with the settings of `scalerl.recipe.own.Own`, or of the task whose
+environment it is. The answer, the last line of the output, is `{"found": "...", "remedy": "..."}`; the remedy is empty
+if nothing is wrong.
 """
 
 import ast
@@ -15,17 +16,19 @@ from collections.abc import Callable, Iterator
 from dataclasses import fields, replace
 from math import isfinite
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import torch
 from torch import Tensor
 
 from scalerl.checks.own_curriculum_trial import trial_of_curriculum
+from scalerl.checks.own_environment_trial import trial_of_environment
 from scalerl.checks.own_inputs import OWN_KINDS, OwnKind, else_off_the_mask, seeded
 from scalerl.checks.own_task_trial import trial_of_task
 from scalerl.objective.losses import LossInputs
 from scalerl.quantities import counted
 from scalerl.recipe import CustomTask, Own, OwnLoss
+from scalerl.recipe.episodes import Episodes
 from scalerl.recipe.own_function import OwnFailed, call_own, function_of, place_of
 
 TRIED_SHAPE = (8, 24)
@@ -59,14 +62,17 @@ def main() -> None:
     """Read the request, try the function and write the answer."""
     request = json.load(sys.stdin)
     setting = request["setting"]
-    settings = {"task": CustomTask, "loss": OwnLoss}.get(setting, Own)
+    settings = {"task": CustomTask, "loss": OwnLoss, "environment": Episodes}.get(setting, Own)
     print(json.dumps(tried(setting, settings.model_validate(request["own"]))), flush=True)
     os._exit(0)  # what the user's files do at the end of a process must not follow the answer
 
 
-def tried(setting: str, own: Own) -> dict[str, str]:
+def tried(setting: str, given: Own | Episodes) -> dict[str, str]:
     """The trial's answer: the function's first problem, or its time."""
-    if isinstance(own, CustomTask):
+    own = cast(Own, given.environment) if isinstance(given, Episodes) else given
+    if isinstance(given, Episodes):
+        trial = trial_of_environment(given)
+    elif isinstance(own, CustomTask):
         trial = trial_of_task(own)
     elif setting == "curriculum":
         trial = trial_of_curriculum(own)

@@ -3,6 +3,13 @@
 protocol              what an environment does, and its replies
 catalogue             the environment of a name, and the package that it needs
 guess                 the game of this package: find a number between two bounds
+textarena_games       single-player games of TextArena
+gymnasium_texts       environments of Gymnasium whose observations and actions are text
+gem_games             games of GEM
+skyrl_environments    environments of skyrl-gym, with SkyRL's rows
+reasoning_problems    problems of reasoning-gym, in one turn
 host                  the process in which environments run: own random numbers, time limits, no output
 hosting               the trainer's end of that process: asks, waits, restarts and replays
 """
+
+from scalerl.environments.protocol import Reply

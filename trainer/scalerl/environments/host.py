@@ -21,7 +21,9 @@ from typing import Any, Literal, TypeVar
 
 from scalerl.environments.catalogue import make_environment
 from scalerl.environments.protocol import Environment, Reply
+from scalerl.errors import Rejected
 from scalerl.recipe.own import Own
+from scalerl.recipe.own_function import function_of, place_of, raised
 from scalerl.rollout import EPISODE_ENDS
 
 _Found = TypeVar("_Found")
@@ -73,7 +75,14 @@ class Host:
         except TookTooLong:
             return Reply(f"took more than {self.time_limit_s:g} s", end="timed_out")
         except Exception as error:  # whatever an environment raises costs its own episode
-            return Reply(f"{type(error).__name__}: {error}", end="error")
+            return Reply(self._reason(error), end="error")
+
+    def _reason(self, error: Exception) -> str:
+        if isinstance(error, Rejected):
+            return str(error)
+        if isinstance(self.name, Own):
+            return f"{place_of(self.name, function_of(self.name), error)}: {raised(self.name, error)}"
+        return f"{type(error).__name__}: {' '.join(str(error).split())}"
 
     def _start(self, ask: EnvironmentCall) -> str:
         self._close(ask.key)
@@ -98,7 +107,13 @@ class Host:
     def _close(self, key: int) -> None:
         if running := self.episodes.pop(key, None):
             with _limited(self.time_limit_s):
-                running.environment.close()
+                close_environment(running.environment)
+
+
+def close_environment(environment: Environment) -> None:
+    """Call its `close`, which a class of the user's own need not have."""
+    if close := getattr(environment, "close", None):
+        close()
 
 
 def _checked(reply: Any) -> Reply:
@@ -164,7 +179,7 @@ def serve(counter: int) -> None:
 
     host = Host(*pickle.load(requests))
     try:
-        make_environment(host.name, host.settings).close()  # imports its library, outside of any time limit
+        close_environment(make_environment(host.name, host.settings))  # imports its library, outside of any time limit
         say("")
     except Exception as error:  # whatever the library or the user's class raises
         say(str(error) or type(error).__name__)

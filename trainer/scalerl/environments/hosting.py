@@ -215,7 +215,11 @@ class Hosting:
                 stdin=subprocess.PIPE,
                 stdout=subprocess.PIPE,
                 pass_fds=(page,),
-                env={**os.environ, "PYTHONPATH": path},
+                env={
+                    **os.environ,
+                    "PYTHONPATH": path,
+                    "PYTHONHASHSEED": "0",
+                },  # the order of sets, in a resumed run too
             )
         os.close(page)
         settings = self.settings
@@ -226,7 +230,8 @@ class Hosting:
         try:
             fault: Any = self._message(None)
         except EnvironmentGone as gone:
-            fault = f"environment {settings.title}: {gone}"
+            late = f"was not imported and made within {LIBRARY_LIMIT_S:g} s" if gone.end == "timed_out" else gone
+            fault = f"environment {settings.title}: {late}"
         if fault:
             self.close()
             raise EnvironmentUnusable(f"task {settings.title!r}: {fault}")

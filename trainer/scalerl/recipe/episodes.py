@@ -96,9 +96,9 @@ class Episodes(OneTask):
     def _absolute(cls, path: str | None) -> str | None:
         return None if path is None else str(Path(path).expanduser().absolute())
 
-    @field_validator("environment", mode="before")
+    @field_validator("environment")
     @classmethod
-    def _known(cls, environment: Any) -> Any:
+    def _known(cls, environment: str | OwnEnvironment) -> str | OwnEnvironment:
         if isinstance(environment, str):
             library, _, inside = environment.partition(":")
             if environment not in GAMES and (library not in ENVIRONMENT_LIBRARIES or not inside):

@@ -50,7 +50,7 @@ class EpisodesTask:
         self.name, self.settings, self.tokenizer = settings.title, settings, tokenizer
         if settings.turns > 1:
             self._refuse_template()
-        held_out, trained = self._starts()
+        held_out, trained = episode_starts(settings)
         hosting = Hosting(settings)
         try:
             self.validation = self._prompts(hosting, held_out)
@@ -68,20 +68,6 @@ class EpisodesTask:
             raise TaskError(f"task {self.name!r}: {error}") from None
         if rewritten:
             raise TaskError(f"task {self.name!r}: {rewritten}; set history: keep to keep each turn as it was sampled")
-
-    def _starts(self) -> tuple[list[Start], list[Start]]:
-        """Starts of the held-out episodes and of the training episodes."""
-        held, train = self.settings.validation, self.settings.train
-        if self.settings.path is None:
-            return [Start(seed=HELD_OUT_FROM + i) for i in range(held)], [Start(seed=i) for i in range(train)]
-        rows = sorted(_rows(self.settings), key=lambda row: position(json.dumps(row, sort_keys=True, default=str)))
-        if len(rows) < held + train:
-            raise TaskError(
-                f"task {self.name!r}: {self.settings.path} has {len(rows):,} rows, but validation and train take "
-                f"{held:,} and {train:,}; lower them"
-            )
-        starts = [Start(seed=i, row=row) for i, row in enumerate(rows)]
-        return starts[:held], starts[held : held + train]
 
     def _prompts(self, hosting: Hosting, starts: Sequence[Start]) -> tuple[Prompt, ...]:
         """Prompts of these episodes; raises TaskError for one that does not start, or is too long."""
@@ -166,6 +152,21 @@ class EpisodesTask:
     def judge(self, prompt: Prompt, response: list[int]) -> Judgement:
         """Never called: the environment judges, while an episode runs."""
         raise Internal(f"task {self.name!r}: an episode is judged by its environment")
+
+
+def episode_starts(settings: Episodes) -> tuple[list[Start], list[Start]]:
+    """Starts of the held-out episodes and of the training episodes."""
+    held, train = settings.validation, settings.train
+    if settings.path is None:
+        return [Start(seed=HELD_OUT_FROM + i) for i in range(held)], [Start(seed=i) for i in range(train)]
+    rows = sorted(_rows(settings), key=lambda row: position(json.dumps(row, sort_keys=True, default=str)))
+    if len(rows) < held + train:
+        raise TaskError(
+            f"task {settings.title!r}: {settings.path} has {len(rows):,} rows, but validation and train take "
+            f"{held:,} and {train:,}; lower them"
+        )
+    starts = [Start(seed=i, row=row) for i, row in enumerate(rows)]
+    return starts[:held], starts[held : held + train]
 
 
 def _rows(settings: Episodes) -> list[Mapping[str, Any]]:

@@ -1,0 +1,102 @@
+"""Environments of a user's own for tests, in a file beside the recipe that names them."""
+
+from pathlib import Path
+
+from scalerl.recipe.episodes import Episodes, OwnEnvironment
+
+GAMES = '''\
+import os
+import random
+import sys
+import time
+
+import numpy
+
+from scalerl.environments import Reply
+
+COUNT = 0
+
+
+class Dice:
+    """Draws from both generators in every call, and says what it drew."""
+
+    def start(self, seed, row):
+        return f"{random.random()} {numpy.random.random()}"
+
+    def act(self, text):
+        drawn = f"{text} {random.random()} {numpy.random.random()}"
+        return Reply(drawn, end="lost" if text == "stop" else None)
+
+
+class Faulty:
+    """Does what its answer says."""
+
+    def __init__(self, at_start=""):
+        self.at_start = at_start
+
+    def start(self, seed, row):
+        self.act(self.at_start)
+        return "go on"
+
+    def act(self, text):
+        global COUNT
+        if text == "raise":
+            raise ValueError(f"no such move: {text}")
+        if text == "sleep":
+            time.sleep(60)
+        if text == "swallow":
+            while True:
+                try:
+                    time.sleep(60)
+                except BaseException:
+                    pass
+        if text == "exit":
+            os._exit(7)
+        if text == "print":
+            print("noise")
+            os.write(1, b"noise")
+            sys.stderr.write("noise")
+            return Reply(f"read {sys.stdin.read()!r}")
+        if text == "text":
+            return "just a text"
+        if text == "number":
+            return Reply(5)
+        if text == "reward":
+            return Reply("x", reward="1")
+        if text == "infinite":
+            return Reply("x", reward=float("inf"))
+        if text == "end":
+            return Reply("x", end="victory")
+        if text == "count":
+            COUNT += 1
+            return Reply(str(COUNT))
+        return Reply("yes")
+
+
+class NoAct:
+    def start(self, seed, row):
+        return "hello"
+
+
+class NumberFirst(Faulty):
+    def start(self, seed, row):
+        return 5
+
+
+class NeedsLevel(Faulty):
+    def __init__(self, level):
+        if level > 3:
+            raise ValueError(f"level is {level}; must be 1 to 3")
+
+
+class Leaver(Faulty):
+    def __init__(self):
+        os._exit(3)
+'''
+
+
+def own_task(folder: Path, environment: str, more: str = "", **settings: object) -> Episodes:
+    """A task of the class of this name in a file with `more` classes."""
+    (folder / "my_games.py").write_text(GAMES + more)
+    own = OwnEnvironment(function=f"my_games:{environment}", folder=str(folder))
+    return Episodes.model_validate({"environment": own, **settings})
