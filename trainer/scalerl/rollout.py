@@ -36,6 +36,8 @@ class Judgement:
     """Partial score in [0, 1] of an answer that is not right; None if the task has none."""
     earned: float | None = None
     """Sum of the rewards that an environment gave; None without an environment."""
+    fault: str = ""
+    """Why the environment failed, in its words; empty if it did not, or there is none."""
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -1,5 +1,6 @@
 """Held-out pass rate: k samples of every validation prompt, off the clock and with separate random numbers."""
 
+from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Protocol
@@ -7,6 +8,7 @@ from typing import Any, Protocol
 import numpy as np
 
 from scalerl.evaluation.drift import Drift
+from scalerl.evaluation.episode_columns import end_shares, episode_columns, mean_episode_columns
 from scalerl.evaluation.kept_rollouts import kept_of_evaluation
 from scalerl.evaluation.prompt_counts import PromptCounts
 from scalerl.generator.make import draw_requests
@@ -92,6 +94,8 @@ def reading_columns(task: Task, judged: Sequence[tuple[Rollout, Judgement]]) -> 
         "mean_tokens": sum(rollout.num_written for rollout in rollouts) / len(rollouts),
         "truncated": sum(rollout.truncated for rollout in rollouts) / len(rollouts),
         "interrupted": sum(bool(rollout.forced.any()) for rollout in rollouts) / len(rollouts),
+        **episode_columns(rollouts),
+        **end_shares(Counter(rollout.episode.end for rollout in rollouts if rollout.episode)),
         "outcomes": judgement_counts(one for _, one in judged),
         "prompt_counts": PromptCounts.of((prompt.id for prompt in task.validation), found).to_text(),
     }
@@ -116,5 +120,6 @@ def mean_of(parts: Sequence[dict[str, Any]]) -> dict[str, Any]:
         "mean_tokens": mean("mean_tokens"),
         "truncated": mean("truncated"),
         "interrupted": mean("interrupted"),
+        **mean_episode_columns(parts),
         "outcomes": {name: sum(part["outcomes"][name] for part in parts) for name in COUNTED_OUTCOMES},
     }

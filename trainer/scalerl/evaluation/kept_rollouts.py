@@ -6,6 +6,14 @@
                   {"text": "</think>", "tokens": 1, "version": 39, "forced": true}],
      "answer": [{"text": "29a", "tokens": 4, "version": 39}], "right_answer": "29a"}
 
+An episode has its turns in place of thinking and answer, and why it ended:
+
+     "prompt": [{"text": "1-16", "tokens": 4}],
+     "turns": [{"turn": 1, "thinking": [], "answer": [{"text": "8", "tokens": 2, "version": 38}], "reward": 0.0},
+               {"turn": 2, "environment": [{"text": "+", "tokens": 1}], "thinking": [],
+                "answer": [{"text": "9", "tokens": 2, "version": 38}], "reward": 1.0}],
+     "end": "won", "why": "="
+
 Consecutive tokens of the same weights form one span, a compact record of the weights of every token. A part that is too
 long keeps both ends, and a span between them gives the number of omitted tokens: `{"left_out": 11820}`. The choice of
 rollouts depends only on their positions and uses no random numbers.
@@ -19,7 +27,7 @@ from typing import Any
 from scalerl.generator.request import Finished
 from scalerl.objective.rewards import reward
 from scalerl.recipe import ResolvedRecipe
-from scalerl.rollout import Judgement, Rollout
+from scalerl.rollout import Episode, Judgement, Rollout
 from scalerl.tasks import Task
 from scalerl.tokens.reader import Reader
 
@@ -27,6 +35,10 @@ NUM_KEPT = 4
 """Maximum number of rollouts of one kind kept at an evaluation."""
 END_BYTES = 2000
 """UTF-8 bytes kept at either end of a prompt, a thinking part and an answer."""
+TURN_END_BYTES = 500
+"""UTF-8 bytes kept at either end of what was thought, answered and said in a turn of an episode."""
+TURNS_AT_END = 6
+"""Turns kept at either end of an episode."""
 
 Span = dict[str, Any]
 """One entry of `prompt`, `thinking` or `answer`."""
@@ -51,14 +63,18 @@ def kept_ends(sizes: Sequence[int], most: int) -> tuple[int, int]:
 
 
 def spans(
-    reader: Reader, tokens: Sequence[int], versions: Sequence[int] | None = None, forced: Sequence[bool] | None = None
+    reader: Reader,
+    tokens: Sequence[int],
+    versions: Sequence[int] | None = None,
+    forced: Sequence[bool] | None = None,
+    most: int = END_BYTES,
 ) -> list[Span]:
     """Text of tokens, in spans of the same weights; a prompt has no weights, and shows ends of turns.
 
     A character whose bytes come from several tokens belongs to the span of the last one.
     """
     # A token counts as at least one byte, so that tokens without text are bounded too.
-    head, tail = kept_ends([max(1, len(reader.pieces[token])) for token in tokens], END_BYTES)
+    head, tail = kept_ends([max(1, len(reader.pieces[token])) for token in tokens], most)
     found = _spans(reader, tokens, versions, forced, range(head))
     if head < tail:
         found.append({"left_out": tail - head})
@@ -89,16 +105,40 @@ def _spans(
     return found
 
 
-def rollout_text(reader: Reader, rollout: Rollout) -> dict[str, list[Span]]:
-    """Spans of the prompt, of the thinking with the token that ends it, and of the answer."""
-    tokens, versions, forced = rollout.tokens.tolist(), rollout.versions.tolist(), rollout.forced.tolist()
+def rollout_text(reader: Reader, rollout: Rollout) -> dict[str, Any]:
+    """Spans of the prompt, and those of what was written; of an episode its turns and its end."""
+    prompt = {"prompt": spans(reader, rollout.prompt.tokens)}
+    if rollout.episode is None:
+        return {**prompt, **written_text(reader, rollout, 0, len(rollout.tokens), END_BYTES)}
+    end, why = rollout.episode.end, kept_beginning(rollout.episode.why)
+    return {**prompt, "turns": turns_text(reader, rollout, rollout.episode), "end": end, "why": why}
+
+
+def written_text(reader: Reader, rollout: Rollout, start: int, stop: int, most: int) -> dict[str, list[Span]]:
+    """Spans of the thinking in these tokens with the token that ends it, and of the answer."""
+    tokens, versions, forced = (one[start:stop].tolist() for one in (rollout.tokens, rollout.versions, rollout.forced))
     stated = reader.answer(tokens)
     cut = len(tokens) - (len(stated.tokens) if stated else 0)
     return {
-        "prompt": spans(reader, rollout.prompt.tokens),
-        "thinking": spans(reader, tokens[:cut], versions[:cut], forced[:cut]),
-        "answer": spans(reader, tokens[cut:], versions[cut:], forced[cut:]),
+        "thinking": spans(reader, tokens[:cut], versions[:cut], forced[:cut], most),
+        "answer": spans(reader, tokens[cut:], versions[cut:], forced[cut:], most),
     }
+
+
+def turns_text(reader: Reader, rollout: Rollout, episode: Episode) -> list[dict[str, Any]]:
+    """What the environment said before each turn, what was written in it, and its reward."""
+    found: list[dict[str, Any]] = []
+    heard_from = 0
+    for number, turn in enumerate(episode.turns, start=1):
+        heard, heard_from = rollout.tokens[heard_from : turn.start].tolist(), turn.stop
+        if TURNS_AT_END < number <= len(episode.turns) - TURNS_AT_END:
+            continue
+        said = {"environment": spans(reader, heard, most=TURN_END_BYTES)} if heard else {}
+        text = written_text(reader, rollout, turn.start, turn.stop, TURN_END_BYTES)
+        found.append({"turn": number, **said, **text, "reward": turn.reward})
+    if (left_out := len(episode.turns) - len(found)) > 0:
+        found.insert(TURNS_AT_END, {"left_out": left_out})
+    return found
 
 
 def kept_beginning(text: str) -> str:

@@ -4,6 +4,7 @@ An answer whose verifier timed out or crashed says nothing about the policy, so 
 instead of getting reward 0.
 """
 
+import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -19,6 +20,10 @@ COUNTED_OUTCOMES = (*get_args(Outcome), "doubtful")
 NOT_JUDGED = frozenset({"timed_out", "crashed"})
 MAX_LOST_GROUPS = 16
 """Consecutive groups of one task with fewer than two judged answers after which the run stops."""
+
+
+MOST_FAULTS = 5
+"""Number of different faults of environments that a run says."""
 
 
 class VerifierFailed(Rejected):
@@ -44,7 +49,9 @@ def judgements(task: Task, rollouts: Sequence[Rollout]) -> list[Judgement]:
         episode = rollout.episode
         if episode is None:
             return task.judge(rollout.prompt, rollout.tokens.tolist())
-        return Judgement(OUTCOME_OF_END[episode.end], earned=episode.earned)
+        outcome = OUTCOME_OF_END[episode.end]
+        fault = (episode.why or episode.end) if outcome in NOT_JUDGED else ""
+        return Judgement(outcome, earned=episode.earned, fault=fault)
 
     return verdicts(task, judged, rollouts)
 
@@ -65,6 +72,10 @@ class Judge:
         self.counts: Counter[str] = Counter()
         self.lost: Counter[str] = Counter()
         """Consecutive lost groups by task."""
+        self.ends: Counter[str] = Counter()
+        """Reasons for which episodes ended, since they were last taken."""
+        self.faults: dict[str, str] = {}
+        """Sentences about the first MOST_FAULTS different faults of environments, by their text without digits."""
 
     def group(self, prompt: Prompt, rollouts: Sequence[Rollout]) -> Group | None:
         """Group of the judged rollouts; None for fewer than two, which have no mean to compare with.
@@ -73,6 +84,8 @@ class Judge:
         """
         judged = judgements(self.task, rollouts)
         self.counts.update(judgement_counts(judged))
+        self.ends.update(rollout.episode.end for rollout in rollouts if rollout.episode)
+        self._note_faults(prompt.task, judged)
         outcomes: list[Outcome] = [one.outcome for one in judged]
         kept = [i for i, outcome in enumerate(outcomes) if outcome not in NOT_JUDGED]
         if len(kept) < 2:
@@ -92,6 +105,17 @@ class Judge:
         if self.lost[name] == MAX_LOST_GROUPS:
             raise nothing_judged(name, judged, f"in each of {MAX_LOST_GROUPS} consecutive groups")
 
+    def _note_faults(self, name: str, judged: Sequence[Judgement]) -> None:
+        for one in judged:
+            key = re.sub(r"\d+", "", f"{name} {one.fault}")
+            if one.fault and key not in self.faults and len(self.faults) < MOST_FAULTS:
+                self.faults[key] = f"task {name!r}: an episode was thrown away, as its environment failed: {one.fault}"
+
+    def take_ends(self) -> dict[str, int]:
+        """Number of episodes by the reason of their end since the last call, including those not trained on."""
+        ends, self.ends = self.ends, Counter()
+        return ends
+
     def take_counts(self) -> dict[str, int]:
         """`judgement_counts` since the last call, including answers that are not trained on."""
         counts = {name: self.counts[name] for name in COUNTED_OUTCOMES}
@@ -99,17 +123,24 @@ class Judge:
         return counts
 
     def state_dict(self) -> dict[str, Any]:
-        """State of both counters."""
-        return {"counts": dict(self.counts), "lost": dict(self.lost)}
+        """State of the counters, and what was said."""
+        state = {"counts": dict(self.counts), "lost": dict(self.lost)}
+        return {**state, "ends": dict(self.ends), "faults": dict(self.faults)}
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
         """Continue exactly from a `state_dict`."""
         self.counts, self.lost = Counter(state["counts"]), Counter(state["lost"])
+        self.ends, self.faults = Counter(state.get("ends", {})), state.get("faults", {})  # of earlier versions
 
 
 def nothing_judged(name: str, judged: Sequence[Judgement], of_what: str) -> VerifierFailed:
     """Error for groups with at most one judged answer; `judged` is the last of them."""
     seen = ", ".join(f"{count} {outcome}" for outcome, count in judgement_counts(judged).items() if count)
+    if faults := [one.fault for one in judged if one.fault]:
+        return VerifierFailed(
+            f"task {name!r}: the environment failed in all episodes but at most one {of_what} (the last: {seen}); its "
+            f"last fault: {faults[-1]}"
+        )
     return VerifierFailed(
         f"task {name!r}: the verifier judged fewer than two answers {of_what} (the last: {seen}); possible "
         "causes are a sandbox that does not start and a time limit too short for this machine"

@@ -77,6 +77,8 @@ class Run(Listener):
         """Damaged files of the run and their replacements; also a changed device."""
         self.events: deque[str] = deque(maxlen=MOST_EVENTS)
         """The latest events of the cluster's processes."""
+        self.num_faults_said = 0
+        """Faults of environments that this attempt has printed."""
         self.last: Manifest | None = None
         """The checkpoint that the run resumed from, or the last one written."""
         self.saved: tuple[LogMark, int] = EMPTY_LOG, 0
@@ -275,10 +277,12 @@ class Run(Listener):
 
     def _say_health(self, *, ended: bool = False) -> None:
         """Print each warning once, and keep the lasting ones in the status."""
-        for text in self.health.unsaid(ended=ended):
+        faults = list(self.cluster.judge.faults.values())
+        for text in (*faults[self.num_faults_said :], *self.health.unsaid(ended=ended)):
             print(f"step {progress_of(self.cluster).step:6d}  warning: {text}", flush=True)
         lasting = self.health.warnings(ended=ended).values()
-        self.status.beat(warnings=(*self.faults, *self.events, *lasting))
+        self.num_faults_said = len(faults)
+        self.status.beat(warnings=(*self.faults, *self.events, *faults, *lasting))
 
     @contextmanager
     def _off_clock(self, work: str) -> Iterator[None]:

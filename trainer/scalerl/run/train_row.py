@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from scalerl.cluster.cluster import Cluster, TrainedStep
+from scalerl.evaluation.episode_columns import end_shares, episode_columns
 from scalerl.rollout import Group
 from scalerl.run.run_log import Progress
 
@@ -34,6 +35,7 @@ def train_row(cluster: Cluster, step: TrainedStep, wall_s: float, off_clock_s: M
         **step.update.metrics,
         **rollout_columns(step.groups, step.version),
         "outcomes": cluster.judge.take_counts(),
+        **end_shares(cluster.judge.take_ends()),
         "retired": len(cluster.pool.retired),
         "epoch": cluster.pool.epoch,
         "generator_idle": generator_idle,
@@ -53,7 +55,7 @@ def rollout_columns(groups: Sequence[Group], version: int) -> dict[str, Any]:
     """
     rollouts = [rollout for group in groups for rollout in group.rollouts]
     rewards = [reward for group in groups for reward in group.rewards]
-    versions = np.concatenate([rollout.versions for rollout in rollouts])
+    versions = np.concatenate([rollout.versions[rollout.written] for rollout in rollouts])
     staleness: Counter[Any] = Counter((version - versions).tolist())
     return {
         "reward_mean": sum(rewards) / len(rewards),
@@ -62,5 +64,6 @@ def rollout_columns(groups: Sequence[Group], version: int) -> dict[str, Any]:
         "truncated": sum(rollout.truncated for rollout in rollouts) / len(rollouts),
         "interrupted": sum(bool(rollout.forced.any()) for rollout in rollouts) / len(rollouts),
         "mean_tokens": len(versions) / len(rollouts),
+        **episode_columns(rollouts),
         "staleness": {str(lag): count for lag, count in sorted(staleness.items())},
     }
