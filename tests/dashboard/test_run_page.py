@@ -46,6 +46,43 @@ ROLLOUT = {
 HELD_OUT = {**ROLLOUT, "kind": "held_out", "verdict": "right", "reward": 1.0, "truncated": False}
 HELD_OUT = {name: value for name, value in HELD_OUT.items() if name not in ("advantage", "masked")}
 
+EPISODE = {
+    "kind": "trained",
+    "step": 80,
+    "compute_gpu_hours": 2000.0,
+    "task": "guess",
+    "prompt_id": "17",
+    "verdict": "unparsable",
+    "dropped": "",
+    "reward": -1.0,
+    "tokens": 6,
+    "truncated": False,
+    "prompt": [{"text": "1-16", "tokens": 4}],
+    "turns": [
+        {
+            "turn": 1,
+            "thinking": [{"text": "half</think>", "tokens": 2, "version": 77, "forced": True}],
+            "answer": [{"text": "8", "tokens": 1, "version": 78}],
+            "reward": 0.1,
+            "advantage": 0.34,
+        },
+        {"left_out": 40},
+        {
+            "turn": 42,
+            "environment": [{"text": f"higher{HOSTILE}", "tokens": 1}],
+            "thinking": [],
+            "answer": [{"text": "99", "tokens": 2, "version": 79}],
+            "reward": -1.0,
+            "advantage": -0.5,
+        },
+    ],
+    "end": "rules_broken",
+    "why": "a number from 1 to 16<b>",
+    "right_answer": None,
+    "advantage": None,
+    "masked": None,
+}
+
 
 def open_run(monkeypatch, sweep, variant="scalerl", **query):
     return open_page(monkeypatch, sweep.home.path, "run", sweep="loo", run=planned_run(variant, 0).id, **query)
@@ -243,6 +280,27 @@ def test_rollouts_show_the_weights_of_tokens_what_was_forced_and_what_is_not_in_
     assert "… 11,820 tokens are not kept …" in text
     assert '<div class="part masked"><span class="name">answer</span>' in text
     assert "wrong, reward -1, 9 tokens, cut off at the token limit, not in the loss: truncated" in text
+
+
+def test_an_episode_reads_as_a_conversation_with_the_reward_of_each_turn_and_its_end(monkeypatch, tmp_path):
+    sweep = make_home(tmp_path)
+    write_rollouts(sweep, [EPISODE])
+    text = html_of(open_run(monkeypatch, sweep, of="trained"))
+    parts = [
+        '<strong>✗ <span class="end rules_broken">rules broken</span> reward -1, 6 tokens</strong> · guess 17',
+        '<div class="part said"><span class="name">environment</span>1-16</div>',
+        '<div class="part turn"><span class="name">turn 1, reward 0.1, advantage +0.34: thinking</span>',
+        'title="2 tokens, weights of step 77, forced">half&lt;/think&gt;</span>',
+        '<div class="part turn"><span class="name">turn 1, reward 0.1, advantage +0.34: answer</span>',
+        "… 40 turns are not kept …",
+        '<div class="part said"><span class="name">environment</span>higher&lt;img',
+        '<div class="part turn"><span class="name">turn 42, reward -1, advantage -0.50: answer</span>',
+        '<div class="part said"><span class="name">environment</span>a number from 1 to 16&lt;b&gt; <span class="end',
+    ]
+    places = [text.index(part) for part in parts]
+    assert places == sorted(places)
+    assert "what an environment said is hatched and never in the loss" in text
+    assert "<img" not in text
 
 
 def test_rollouts_of_another_step_and_kind_are_chosen_in_the_url(monkeypatch, tmp_path):

@@ -15,7 +15,7 @@ Counter = Literal["compute_gpu_hours", "step", "wall_s"]
 RAW_OPACITY = 0.25
 MOST_DRAWN = 600
 """Limit on the points of a line; a figure has too few columns of pixels to show more."""
-IDLE = frozenset({"wait_prompts", "wait_weights", "wait_rollouts", "wait_evaluator", "dead"})
+IDLE = frozenset({"wait_prompts", "wait_weights", "wait_environment", "wait_rollouts", "wait_evaluator", "dead"})
 """Activities in which a device contributes nothing."""
 
 

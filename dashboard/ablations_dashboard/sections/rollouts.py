@@ -1,5 +1,5 @@
 """The policy's rollouts in the first evaluation beside those in a later one, as HTML: tokens coloured
-by their weights, forced tokens underlined, control characters shown.
+by their weights, forced tokens underlined, control characters shown. Episodes read as a conversation.
 
 The output of a policy is never trusted: all of it is escaped, so that no browser or terminal interprets any of it.
 """
@@ -11,6 +11,7 @@ from typing import Any
 
 import streamlit as st
 
+from ablations.diagnosis.history import turns_of
 from ablations.home.started_sweep import StartedSweep
 from ablations.terminal.visible import made_visible
 from ablations_dashboard.reading.run_log import Rows, load_rollouts
@@ -35,6 +36,12 @@ ROLLOUT_STYLE = f"""<style>
 .rollout .forced {{ text-decoration: underline wavy #d55e00; text-underline-offset: 3px }}
 .rollout .cut {{ font: italic 0.8rem system-ui, sans-serif; opacity: .8 }}
 .rollout .masked {{ opacity: .6 }}
+.rollout .said {{ border-left-style: dotted; margin-right: 3rem;
+  background: repeating-linear-gradient(135deg, rgba(128,128,128,.14) 0 5px, transparent 5px 10px) }}
+.rollout .turn {{ margin-left: 3rem }}
+.rollout .end {{ font: 600 0.75rem system-ui, sans-serif; padding: .1rem .5rem; border-radius: 1rem; color: #fff;
+  background: #5f5f5f }}
+.rollout .won {{ background: #00724f }} .rollout .lost, .rollout .rules_broken {{ background: #a83c00 }}
 .rollout .key {{ padding: 0 .3rem; border-radius: 3px }}
 {"".join(f".rollout .v{place} {{ background: {colour}{OPACITY} }} " for place, colour in enumerate(TINTS))}
 </style>"""
@@ -48,18 +55,44 @@ def in_html(text: str) -> str:
 
 
 def rollout_html(row: KeptRow) -> str:
-    """One row of `rollouts.jsonl`: its outcome, then prompt, thinking and answer."""
+    """One row of `rollouts.jsonl`: its outcome, then prompt, thinking and answer, or the turns of an episode."""
     newest = next(iter(versions_of([row])), 0)
     masked = " masked" if row.get("masked") else ""
+    own, said = (f" turn{masked}", " said") if "turns" in row else (masked, "")
     parts = [f'<div class="rollout"><div>{_heading(row)}</div>']
-    for name in ("prompt", "thinking", "answer"):
-        if row[name]:
-            body = "".join(_span(span, newest) for span in row[name])
-            look = masked if name != "prompt" else ""
+
+    def show(name: str, shown: Sequence[Mapping[str, Any]], look: str) -> None:
+        if shown:
+            body = "".join(_span(span, newest) for span in shown)
             parts.append(f'<div class="part{look}"><span class="name">{name}</span>{body}</div>')
+
+    show("environment" if said else "prompt", row["prompt"], said)
+    for turn in turns_of(row):
+        if "left_out" in turn:
+            parts.append(f'<div class="cut">… {turn["left_out"]:,} turns are not kept …</div>')
+            continue
+        show("environment", turn.get("environment", ()), said)
+        place = f"{_turn_text(turn)}: " if said else ""
+        show(f"{place}thinking", turn["thinking"], own)
+        show(f"{place}answer", turn["answer"], own)
+    if said:
+        end = f'<span class="name">environment</span>{in_html(row["why"])} {_end(row)}'
+        parts.append(f'<div class="part{said}">{end}</div>')
     if row.get("right_answer") is not None:
         parts.append(f'<div class="part"><span class="name">right answer</span>{in_html(row["right_answer"])}</div>')
     return "".join((*parts, "</div>"))
+
+
+def _turn_text(turn: Mapping[str, Any]) -> str:
+    """The number of a turn and what it got: `turn 2, reward 0.1, advantage +0.34`."""
+    credit = f", advantage {turn['advantage']:+.2f}" if "advantage" in turn else ""
+    return f"turn {turn['turn']:,}, reward {turn['reward']:.3g}{credit}"
+
+
+def _end(row: KeptRow) -> str:
+    """Why an episode ended, as a badge; empty for an answer."""
+    end = in_html(row.get("end", ""))
+    return end and f'<span class="end {end}">{end.replace("_", " ")}</span>'
 
 
 def rollouts_html(first: Sequence[KeptRow], shown: Sequence[KeptRow]) -> str:
@@ -84,8 +117,8 @@ def _at(row: KeptRow) -> str:
 
 
 def outcome_text(row: KeptRow) -> str:
-    """The outcome of a rollout: `right, reward 1, advantage +0.34, 9 tokens`."""
-    said = [str(row["verdict"]), f"reward {row['reward']:.3g}"]
+    """The outcome of a rollout: `right, reward 1, advantage +0.34, 9 tokens`; an episode has its end as a badge."""
+    said = [*([] if "end" in row else [str(row["verdict"])]), f"reward {row['reward']:.3g}"]
     if row.get("dropped"):
         said.append(f"read without {row['dropped']}")
     if row.get("advantage") is not None:
@@ -100,14 +133,15 @@ def outcome_text(row: KeptRow) -> str:
 
 def versions_of(rows: Sequence[KeptRow]) -> list[int]:
     """The weight versions that chose tokens of these rollouts, newest first."""
-    spans = (span for row in rows for part in ("thinking", "answer") for span in row[part])
+    turns = (turn for row in rows for turn in turns_of(row))
+    spans = (span for turn in turns for part in ("thinking", "answer") for span in turn.get(part, ()))
     return sorted({span["version"] for span in spans if "version" in span}, reverse=True)
 
 
 def _heading(row: KeptRow) -> str:
     mark = "✓" if row["verdict"] == "right" else "✗"
     where = in_html(f"{row['task']} {row['prompt_id']}")
-    return f"<strong>{mark} {in_html(outcome_text(row))}</strong> · {where}"
+    return f"<strong>{mark} {_end(row)} {in_html(outcome_text(row))}</strong> · {where}"
 
 
 def _span(span: Mapping[str, Any], newest: int) -> str:
@@ -170,8 +204,9 @@ def legend_html(rows: Rows) -> str:
         if len(versions) > 1
         else f"weights of step {versions[0]}"
     )
+    heard = "what an environment said is hatched and never in the loss; " if any("turns" in row for row in rows) else ""
     return (
         f'<div class="rollout"><span class="cut">Tokens: {said}; <span class="forced">underlined ones</span> were '
-        "forced by the interruption; faint rollouts are not in the loss; \\x1b stands for a control character."
+        f"forced by the interruption; {heard}faint rollouts are not in the loss; \\x1b stands for a control character."
         "</span></div>"
     )

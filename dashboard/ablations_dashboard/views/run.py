@@ -183,7 +183,7 @@ def show_tasks(sweep: StartedSweep, folder: RunFolder) -> None:
         st.info("No evaluation yet.")
         return
     latest = pd.DataFrame([row for row in rows if row["step"] == rows[-1]["step"]])
-    columns = ["task", "step", "pass_rate", "num_samples", "mean_tokens", "truncated", "interrupted"]
+    columns = ["task", "step", "pass_rate", "num_samples", "mean_tokens", "truncated", "interrupted", "turns", "earned"]
     show_table(latest[[name for name in columns if name in latest]], name=f"{folder.path.name}-tasks")
 
 

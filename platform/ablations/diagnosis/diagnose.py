@@ -14,6 +14,7 @@ Sureness = Literal["sure", "likely", "possible"]
 CAUSES_FIRST = (
     "held-out score fell",
     "verifier fails",
+    "environment fails",
     "verifier contradicted",
     "steps skipped",
     "reward pays something else",
@@ -23,7 +24,7 @@ CAUSES_FIRST = (
 """What the held-out scores say; then the rules that name a cause by themselves, before possible consequences."""
 EXPLAINS_A_LOSS = (*CAUSES_FIRST[1:], "learning rate too high", "entropy explodes", "entropy gone", "mismatch grows")
 """Rules that explain why a score is gone."""
-BY_DESIGN_LAST = ("prompts run out", "score falls", "starved", "noisy evaluation")
+BY_DESIGN_LAST = ("prompts run out", "score falls", "episodes cut", "environment slow", "starved", "noisy evaluation")
 """Rules about conditions that may be intended."""
 
 

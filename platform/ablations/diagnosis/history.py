@@ -1,7 +1,7 @@
 """The log of one run: its train rows, evaluations and kept rollouts, and windows of its steps."""
 
 from bisect import bisect_right
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import accumulate, chain, pairwise
@@ -217,8 +217,14 @@ def windows(history: History) -> Iterator[StepWindow]:
 
 
 def answer_text(row: LogRow) -> str:
-    """The text of a kept answer."""
-    return "".join(span.get("text", "") for span in row.get("answer", ())).strip()
+    """The text of a kept answer; of an episode those of its turns, one a line."""
+    answers = (turn.get("answer", ()) for turn in turns_of(row))
+    return "\n".join("".join(span.get("text", "") for span in answer).strip() for answer in answers)
+
+
+def turns_of(row: Mapping[str, Any]) -> Sequence[Mapping[str, Any]]:
+    """The turns of a kept episode; a kept answer is its own only turn."""
+    return row.get("turns", [row])
 
 
 def history_of_run(folder: RunFolder, name: str) -> History:

@@ -25,7 +25,7 @@ def verifier_fails(window: StepWindow) -> Symptom | None:
     """Answers that were not judged: the verifier ran out of time or died."""
     counts = _outcomes(window.recent)
     total, lost = sum(counts.values()), counts.get("timed_out", 0) + counts.get("crashed", 0)
-    if not total or lost <= MANY_NOT_JUDGED * total:
+    if not total or lost <= MANY_NOT_JUDGED * total or _has_episodes(window.recent):
         return None
     ways = [f"{counts[way]} {way.replace('_', ' ')}" for way in ("timed_out", "crashed") if way in counts]
     return Symptom(
@@ -39,7 +39,7 @@ def unreadable_answers(window: StepWindow) -> Symptom | None:
     counts = _outcomes(window.recent)
     total = sum(counts.values())
     before = _outcomes(window.early[: health.RECENT])
-    if not total or not before:
+    if not total or not before or _has_episodes(window.recent):
         return None
     share, share_before = (each.get("unparsable", 0) / sum(each.values()) for each in (counts, before))
     whole, whole_before = share - (window.now("truncated") or 0.0), share_before - (window.before("truncated") or 0.0)
@@ -85,6 +85,11 @@ def _outcomes(rows: Sequence[LogRow]) -> Counter[str]:
     for row in rows:
         total.update(row.get("outcomes", {}))
     return total
+
+
+def _has_episodes(rows: Sequence[LogRow]) -> bool:
+    """True if environments judge, which have rules of their own (`scalerl.run.episode_rules`)."""
+    return any(row.get("ends") for row in rows)
 
 
 def _mastered(steps: Sequence[LogRow]) -> list[int]:

@@ -16,7 +16,7 @@ from ablations.diagnosis.reward_rules import (
     verifier_fails,
 )
 from ablations.diagnosis.symptom import NO_CHANGE, NO_SIGNAL, TOO_EASY, Symptom, TrainingRule
-from scalerl.run import health
+from scalerl.run import episode_rules, health
 from scalerl.run.idle_steps import MAX_SKIPPED, why_nothing
 
 OLD = 10.0
@@ -282,8 +282,21 @@ def _largest_gap(window: StepWindow) -> tuple[float, float]:
 
 TRAINING_RULES: dict[str, TrainingRule] = {
     "verifier fails": verifier_fails,
+    "environment fails": _warned(
+        episode_rules.environment_fails,
+        "mend the environment, whose faults the log of the run has, or raise time_limit_s of the task",
+    ),
     "steps skipped": _skipped,
     "reward pays something else": reward_pays_something_else,
+    "rules broken": _warned(
+        episode_rules.rules_broken,
+        "look at the kept rollouts; say in the environment's first text what an answer looks like, use a longer "
+        "warm_start, or reward what keeps the rules",
+    ),
+    "reward without wins": _warned(
+        episode_rules.wins_do_not_follow,
+        "give less for what is not winning, or easier episodes; the kept rollouts show what is paid for",
+    ),
     "learning rate too high": _learning_rate_too_high,
     "score gone at once": _gone,
     "learning rate too low": _learning_rate_too_low,
@@ -297,6 +310,13 @@ TRAINING_RULES: dict[str, TrainingRule] = {
     "unreadable answers": unreadable_answers,
     "longer, not better": _longer_not_better,
     "score falls": _fallen,
+    "episodes cut": _warned(
+        episode_rules.episodes_cut, "raise turns or context_tokens of the task, or use a smaller discount"
+    ),
+    "environment slow": _warned(
+        episode_rules.environment_slow,
+        "raise cluster.slots, so that others decode meanwhile, or use a faster environment",
+    ),
     "starved": _starved,
 }
 """Rules in the order of likely causes."""

@@ -13,6 +13,7 @@ HOURS_HEADINGS = {
     ("generator", "decode"): "generators decode",
     ("generator", "wait_prompts"): "generators wait for prompts",
     ("generator", "wait_weights"): "generators wait for weights",
+    ("generator", "wait_environment"): "generators wait for environments",
     ("generator", "sync"): "generators sync",
     ("generator", "dead"): "generators dead",
     ("generator", "unplayed"): "generators not played yet",

@@ -41,6 +41,17 @@ def rows(num=200, change_at=100, **changed):
     return found
 
 
+ENDS = {
+    "won": 0.4, "lost": 0.3, "rules_broken": 0.1, "too_many_turns": 0.2, "too_long": 0.0, "timed_out": 0.0,
+    "error": 0.0,
+}  # fmt: skip
+OF_EPISODES = {
+    "environment fails": {"ends": {**ENDS, "lost": 0.0, "timed_out": 0.3}},
+    "rules broken": {"ends": {**ENDS, "lost": 0.0, "rules_broken": 0.6, "too_many_turns": 0.0}},
+    "reward without wins": {"earned": 0.7},
+    "episodes cut": {"ends": {**ENDS, "lost": 0.0, "too_long": 0.3}},
+    "environment slow": {"device_s": lambda step: {"generator": {"decode": 1000.0, "wait_environment": 10.0 * step}}},
+}
 WRONG = {
     "verifier fails": {"outcomes": {"right": 40, "wrong": 50, "timed_out": 10}},
     "steps skipped": {"skipped": True, "loss": None},
@@ -74,6 +85,25 @@ def test_what_is_wrong_is_named_first_or_second_since_it_began(rule):
     assert 80 <= one.since_step <= 106
     assert one.how_sure == "sure"
     assert one.cost_share == pytest.approx(1 - one.since_step / 200)
+
+
+def of_episodes(**changed):
+    """Train rows of episodes; the environment's faults and broken rules are outcomes too."""
+    steady = {"ends": ENDS, "earned": 0.2, "turns": 3.0, "device_s": {"generator": {"decode": 1000.0}}}
+    outcomes = {"right": 40, "wrong": 30, "unparsable": 40, "timed_out": 10}
+    return [{**steady, **row} for row in rows(pass_rate=0.4, outcomes=outcomes, **changed)]
+
+
+def test_healthy_episodes_have_no_finding():
+    assert diagnose(History(name="healthy", steps=of_episodes())) == []
+
+
+@pytest.mark.parametrize("rule", list(OF_EPISODES))
+def test_what_is_wrong_with_episodes_is_the_only_finding(rule):
+    (found,) = diagnose(History(name="ill", steps=of_episodes(**OF_EPISODES[rule])))
+    assert found.rule == rule
+    assert found.since_step is not None
+    assert 80 <= found.since_step <= 116
 
 
 def test_a_run_that_never_learned_is_told_apart_by_its_groups_and_its_weights():

@@ -1,9 +1,11 @@
 """Rollouts as they are kept for people to read: spans written out by hand."""
 
+from dataclasses import replace
 from functools import partial
 
 import numpy as np
 import pytest
+from trainer.episodes import played
 from trainer.tiny import tiny_recipe
 
 from scalerl.evaluation.kept_rollouts import (
@@ -51,6 +53,38 @@ def test_spans_tell_prompt_thinking_and_answer_with_the_weights_and_the_forcing_
         ],
         "answer": [{"text": "2", "tokens": 1, "version": 4}, {"text": "9a", "tokens": 3, "version": 5}],
     }
+
+
+def test_an_episode_is_kept_turn_by_turn_with_what_its_environment_said_and_why_it_ended():
+    first, second = ([*SYMBOLS.encode(text), *SYMBOLS.eos_ids] for text in ("k</think>2", "9a"))
+    heard = SYMBOLS.encode("x")
+    episode = played([first, second], [0.1, -1.0], "rules_broken", why="no number")
+    tokens = [*first, *heard, *second]
+    kept = rollout_text(SYMBOLS.reader, replace(episode, tokens=np.array(tokens)))
+    assert (kept["end"], kept["why"]) == ("rules_broken", "no number")
+    assert kept["turns"] == [
+        {
+            "turn": 1,
+            "thinking": [{"text": "k</think>", "tokens": 2, "version": 0}],
+            "answer": [{"text": "2", "tokens": 2, "version": 0}],
+            "reward": 0.1,
+        },
+        {
+            "turn": 2,
+            "environment": [{"text": "x", "tokens": 1}],
+            "thinking": [{"text": "9a", "tokens": 3, "version": 0}],
+            "answer": [],
+            "reward": -1.0,
+        },
+    ]
+    assert kept.keys() == {"prompt", "turns", "end", "why"}
+
+
+def test_of_many_turns_the_first_and_the_last_are_kept():
+    kept = rollout_text(SYMBOLS.reader, played([[5]] * 40, [0.0] * 40, "too_many_turns"))["turns"]
+    assert [turn.get("turn", turn) for turn in kept] == [*range(1, 7), {"left_out": 28}, *range(35, 41)]
+    whole = rollout_text(SYMBOLS.reader, played([[5]] * 12, [0.0] * 12, "too_many_turns"))["turns"]
+    assert [turn["turn"] for turn in whole] == [*range(1, 13)]
 
 
 def test_thinking_that_never_ends_has_no_answer_and_without_thinking_all_is_answer():

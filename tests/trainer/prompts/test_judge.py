@@ -7,6 +7,7 @@ from typing import Any, cast
 import numpy as np
 import pytest
 import torch
+from trainer.episodes import played
 from trainer.tiny import make_cluster, make_group, make_prompt, random_policy, tiny_recipe
 
 from scalerl.learner.batch import make_batch
@@ -93,6 +94,38 @@ def test_a_judge_goes_on_where_its_state_was_taken():
     assert other.take_counts()["crashed"] == 2 * (MAX_LOST_GROUPS - 1)
     with pytest.raises(VerifierFailed):
         judged(other, 4, 4)
+
+
+def test_lost_episodes_leave_their_group_and_each_fault_is_said_once_whatever_its_numbers():
+    judge = Judge(scripted(), RECIPE)
+    failed = [played([[5]], [0.0], "error", why=f"ValueError: seed {seed}") for seed in (17, 18)]
+    late = played([[5]], [0.0], "timed_out", why="took more than 2 s")
+    won, lost = played([[5], [6]], [0.5, 1.0], "won"), played([[5]], [-1.0], "rules_broken", why="no number")
+    group = judge.group(make_prompt("p"), [won, *failed, late, lost])
+    assert group is not None
+    assert (group.outcomes, group.rewards) == (("right", "unparsable"), (1.5, -1.0))
+    said = "task 'k_smallest': an episode was thrown away, as its environment failed: "
+    assert [*judge.faults.values()] == [f"{said}ValueError: seed 17", f"{said}took more than 2 s"]
+    other = Judge(scripted(), RECIPE)
+    other.load_state_dict(judge.state_dict())
+    assert other.faults == judge.faults
+    for one in (judge, other):
+        assert one.take_ends() == {"won": 1, "error": 2, "timed_out": 1, "rules_broken": 1}
+    assert judge.take_ends() == {}
+    for word in "abcdef":
+        judge.group(make_prompt("p"), [won, won, played([[5]], [0.0], "error", why=word)])
+    assert len(judge.faults) == 5
+
+
+def test_a_run_whose_environments_all_fail_ends_with_their_last_fault():
+    judge = Judge(scripted(), RECIPE)
+    failed = [played([[5]], [0.0], "error", why="KeyError: 'board'"), played([[5]], [0.0], "timed_out", why="late")]
+    for _ in range(MAX_LOST_GROUPS - 1):
+        assert judge.group(make_prompt("p"), failed) is None
+    with pytest.raises(
+        VerifierFailed, match=r"the environment failed .* 1 timed_out, 1 crashed\); its last fault: late"
+    ):
+        judge.group(make_prompt("p"), failed)
 
 
 def test_answers_read_by_dropping_something_are_counted_as_doubtful_and_say_what_was_dropped():

@@ -1,7 +1,7 @@
 """docs/formats.md has the fields of the train rows that other recipes write, all of them and no others."""
 
 import pytest
-from formats_page import documented_field, train_fields
+from formats_page import documented_field, section, train_fields
 from trainer.tiny import SETTINGS, tiny_recipe
 
 from scalerl.run.run_folder import RunFolder
@@ -15,6 +15,23 @@ RECIPES = {  # prompts without variance are kept, so that no step is skipped
     "fp16": {"parameters": "fp16", "zero_variance": "keep"},
     "kl": {"kl": {"coefficient": 0.01}, "zero_variance": "keep"},
     "correction": {"correction": {"type": "mask"}, "zero_variance": "keep"},
+    "episodes": {
+        "tasks": [
+            {
+                "type": "episodes",
+                "environment": "guess",
+                "settings": {"numbers": 4, "says": "marks"},
+                "turns": 3,
+                "context_tokens": 48,
+                "train": 32,
+                "validation": 4,
+            }
+        ],
+        "model": {"hidden": 16, "layers": 1, "heads": 2, "mlp": 16, "tokenizer": "characters"},
+        "generation": {"thinking": "none", "answer": 3},
+        "length_control": {"type": "none"},
+        "zero_variance": "keep",
+    },
     "mix": {"tasks": [SETTINGS["tasks"][0], {**SETTINGS["tasks"][0], "name": "other"}], "zero_variance": "keep"},
 }
 ONLY = {
@@ -23,6 +40,7 @@ ONLY = {
     "fp16": {"loss_scale"},
     "kl": {"kl"},
     "correction": {"corrected_below", "corrected_above"},
+    "episodes": {"turns", "earned", "environment_tokens", "ends"},
     "mix": {"mismatch_task_name"},
 }
 
@@ -38,6 +56,11 @@ def test_a_recipe_adds_the_documented_fields(tmp_path, name):
     found = [{*map(documented_field, row)} - {"kind"} for row in rows]
     assert all(always <= fields for fields in found)
     assert set().union(*found) == always | ONLY[name]  # a batch of a mix may have one task alone
+    table = section("`metrics.jsonl`").after("\n`eval`: ").table()
+    some = {field for field, meaning in table.items() if meaning.startswith("only ")}
+    rows = [row for row in read_rows(folder.metrics, kind="eval") if "share" not in row]
+    expected = (ONLY[name] if name == "episodes" else set()) | (table.keys() - some)
+    assert all(row.keys() - {"kind", "prompt_counts"} == expected - {"prompt_counts"} for row in rows)
 
 
 def test_every_field_of_some_recipes_is_written_by_one_of_these():

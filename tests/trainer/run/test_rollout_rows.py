@@ -5,6 +5,7 @@ from typing import Any
 
 import pytest
 from formats_page import section
+from trainer.episodes import played
 from trainer.tiny import make_group, tiny_recipe
 
 from scalerl.run.rollout_rows import known_advantages, trained_rollouts
@@ -50,6 +51,34 @@ def test_advantages_are_those_of_the_whole_batch_and_of_nobody_outside_the_loss(
     assert found == [None if one is None else pytest.approx(one, abs=1e-4) for one in expected]
 
 
+def by_turn(name, *episodes, is_by_turn=True):
+    """A group of episodes whose turns got these rewards, of one token each."""
+    base = make_group(name, [[5]] * len(episodes), [[-1.0]] * len(episodes), [sum(rewards) for rewards in episodes])
+    rollouts = [
+        played([[5]] * len(rewards), rewards, "lost", by_turn=is_by_turn, prompt=base.prompt) for rewards in episodes
+    ]
+    return replace(base, rollouts=tuple(rollouts))
+
+
+def test_with_credit_by_turn_each_turn_has_its_advantage_and_other_groups_keep_theirs():
+    # Rewards to come: 1, 1 and 0, so that the turns are 1 - 2/3, 1 - 1/2, -2/3; the second turn of a pair: +-1/2.
+    turns = by_turn("turns", [0.0, 1.0], [1.0, 0.0], [0.0])
+    found = known_advantages(tiny_recipe(advantage="none"), [MIXED, ALIKE, turns])
+    assert found is not None
+    assert found[:4] == [1.0, -1.0, None, None]
+    assert found[4:] == [pytest.approx(one) for one in [(1 / 3, 0.5), (1 / 3, -0.5), (-2 / 3,)]]
+    rows = list(trained_rollouts(READER, tiny_recipe(advantage="none"), [turns], 0, TASK))
+    assert [row["advantage"] for row in rows] == [None] * 3
+    assert [[turn["advantage"] for turn in row["turns"]] for row in rows] == [[*one] for one in found[4:]]
+
+
+def test_with_credit_by_episode_the_turns_have_none_of_their_own():
+    whole = by_turn("whole", [0.0, 1.0], [0.0], is_by_turn=False)
+    rows = list(trained_rollouts(READER, tiny_recipe(advantage="none"), [whole], 0, TASK))
+    assert [row["advantage"] for row in rows] == [0.5, -0.5]
+    assert all("advantage" not in turn for row in rows for turn in row["turns"])
+
+
 @pytest.mark.parametrize(
     "changes",
     [
@@ -92,5 +121,20 @@ def test_a_row_has_the_right_answer_if_one_is_written():
 def test_rows_have_the_keys_of_the_documentation():
     always, trained = (section("`rollouts.jsonl`").after(f"\n{kind}: ").table() for kind in ("every row", "`trained`"))
     (row, *_) = trained_rollouts(READER, tiny_recipe(), [MIXED], 0, TASK)
-    place = {"kind", "step", "compute_gpu_hours"}
-    assert place | row.keys() == always.keys() | trained.keys() == section("`rollouts.jsonl`").example().keys()
+    place, of_episodes = {"kind", "step", "compute_gpu_hours"}, {"turns", "end", "why"}
+    documented = always.keys() | trained.keys()
+    assert place | row.keys() == documented - of_episodes == section("`rollouts.jsonl`").example().keys()
+    assert all(always[name].startswith("only of episodes") for name in of_episodes)
+
+
+def test_rows_of_episodes_have_the_keys_of_the_documentation():
+    page = section("`rollouts.jsonl`")
+    always, trained = (page.after(f"\n{kind}: ").table() for kind in ("every row", "`trained`"))
+    turn = page.after("the keys of a turn:")
+    (row, *_) = trained_rollouts(READER, tiny_recipe(), [by_turn("turns", [0.0, 1.0], [0.0, 0.0, 0.0])], 0, TASK)
+    assert {"kind", "step", "compute_gpu_hours"} | row.keys() == (always.keys() | trained.keys()) - {
+        "thinking",
+        "answer",
+    }
+    assert row["turns"][1].keys() == turn.table().keys() == turn.example().keys()
+    assert row["turns"][0].keys() == turn.table().keys() - {"environment"}

@@ -16,4 +16,5 @@ pending       evaluations due but not in the log yet, if there is an evaluator
 train_row     the log row of a step
 rollout_rows  sample rollouts of each evaluation, for people to read
 health        warnings drawn from the last steps; idle_steps: about steps that trained on nothing
+episode_rules warnings about episodes
 """

@@ -10,12 +10,15 @@ nothing lack the learner's columns and are skipped. This module does not load to
     ess          effective sample size below a quarter: most tokens of the batch have almost no weight
     entropy      almost none while answers are still wrong; falling entropy alone predicts nothing (ScaleRL A.12)
     skipped      a quarter of the steps trained on nothing; all of them, as soon as the run is PATIENT steps old or ends
+
+Three more are about episodes (`scalerl.run.episode_rules`): a failing environment, broken rules, long waits.
 """
 
 from collections import Counter, deque
 from collections.abc import Callable
 from typing import Any
 
+from scalerl.run.episode_rules import environment_fails, environment_slow, rules_broken
 from scalerl.run.idle_steps import PATIENT, TrainRows, nothing_trained, skipped, why_nothing
 
 RECENT = 20
@@ -79,6 +82,9 @@ RULES: dict[str, Callable[[TrainRows, TrainRows], str | None]] = {
     "ess": ess,
     "entropy": low_entropy,
     "skipped": skipped,
+    "environment fails": environment_fails,
+    "rules broken": rules_broken,
+    "environment slow": environment_slow,
 }
 
 
