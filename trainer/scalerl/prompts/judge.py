@@ -22,7 +22,7 @@ MAX_LOST_GROUPS = 16
 """Consecutive groups of one task with fewer than two judged answers after which the run stops."""
 
 
-MOST_FAULTS = 5
+DISTINCT_FAULTS = 5
 """Number of different faults of environments that a run says."""
 
 
@@ -75,7 +75,7 @@ class Judge:
         self.ends: Counter[str] = Counter()
         """Reasons for which episodes ended, since they were last taken."""
         self.faults: dict[str, str] = {}
-        """Sentences about the first MOST_FAULTS different faults of environments, by their text without digits."""
+        """Sentences about the first DISTINCT_FAULTS different faults of environments, by their text without digits."""
 
     def group(self, prompt: Prompt, rollouts: Sequence[Rollout]) -> Group | None:
         """Group of the judged rollouts; None for fewer than two, which have no mean to compare with.
@@ -108,7 +108,7 @@ class Judge:
     def _note_faults(self, name: str, judged: Sequence[Judgement]) -> None:
         for one in judged:
             key = re.sub(r"\d+", "", f"{name} {one.fault}")
-            if one.fault and key not in self.faults and len(self.faults) < MOST_FAULTS:
+            if one.fault and key not in self.faults and len(self.faults) < DISTINCT_FAULTS:
                 self.faults[key] = f"task {name!r}: an episode was thrown away, as its environment failed: {one.fault}"
 
     def take_ends(self) -> dict[str, int]:
