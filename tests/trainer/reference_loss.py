@@ -59,7 +59,7 @@ def advantages(
         result[p] = [a / divisor for a in centred[p]]
         if normalisation == "leave_one_out":
             total, others = math.fsum(rewards[p]), len(rewards[p]) - 1
-            result[p] = [r - (total - r) / others for r in rewards[p]]
+            result[p] = [r - (total - r) / others if others else 0.0 for r in rewards[p]]
     return result, kept
 
 
@@ -76,16 +76,61 @@ def clipped_objective(
     return ratio * advantage, advantage, False
 
 
-def sample_losses(sample: Sample, advantage: float, name: str, bounds: dict[str, float]) -> list[tuple]:
-    """(loss, clipped, {token index: derivative}) of each own token of one sample, in order, with its index."""
+def advantages_of_turns(
+    rewards: list[list[list[float]]],
+    discount: float,
+    normalisation: str,
+    zero_variance: str,
+    penalties: list[list[list[float]]] | None = None,
+    earlier: list[float] | None = None,
+) -> tuple[list[list[list[float]]], list[int]]:
+    """A of every turn of every sample, and the prompts that stay in the loss. A turn's return, the discounted sum of
+    the rewards from it on, is compared with the same turn of the prompt's other samples that reached it."""
+
+    def returns(rewards: list[float]) -> list[float]:
+        turns = range(len(rewards))
+        return [math.fsum(discount ** (m - n) * rewards[m] for m in turns if m >= n) for n in turns]
+
+    def same_turns(of_prompt: list[list[float]]) -> list[list[float]]:
+        most = max(len(sample) for sample in of_prompt)
+        return [[sample[n] for sample in of_prompt if len(sample) > n] for n in range(most)]
+
+    plain = [same_turns([returns(sample) for sample in of_prompt]) for of_prompt in rewards]
+    kept = [
+        p
+        for p, rows in enumerate(plain)
+        if zero_variance == "keep" or any(abs(one - row[0]) > 1e-12 for row in rows for one in row)
+    ]
+    if penalties is not None:
+        rewards = [
+            [[r - x for r, x in zip(*sample, strict=True)] for sample in zip(*of_prompt, strict=True)]
+            for of_prompt in zip(rewards, penalties, strict=True)
+        ]
+    rows = [row for p in kept for row in same_turns([returns(sample) for sample in rewards[p]])]
+    found = iter(advantages(rows, normalisation, "keep", earlier=earlier)[0])
+    result = [[[0.0] * len(sample) for sample in of_prompt] for of_prompt in rewards]
+    for p in kept:
+        for n in range(max(len(sample) for sample in rewards[p])):
+            reached = [i for i, sample in enumerate(rewards[p]) if len(sample) > n]
+            for i, advantage in zip(reached, next(found), strict=True):
+                result[p][i][n] = advantage
+    return result, kept
+
+
+def sample_losses(sample: Sample, advantages: list[float], name: str, bounds: dict[str, float]) -> list[tuple]:
+    """(loss, clipped, {token index: derivative}) of each own token of one sample, in order, with its index; every token
+    has an advantage."""
     own = [t for t, token in enumerate(sample) if token[2]]
     rows = []
     if name == "gspo":
         mean = math.fsum(sample[t][0] - sample[t][1] for t in own) / len(own) if own else 0.0
         ratio = math.exp(mean)
-        value, slope, clipped = clipped_objective(ratio, advantage, bounds["clip_low"], bounds["clip_high"])
-        return [(t, -value, clipped, {u: -slope * ratio / len(own) for u in own}) for t in own]
+        for t in own:
+            value, slope, clipped = clipped_objective(ratio, advantages[t], bounds["clip_low"], bounds["clip_high"])
+            rows.append((t, -value, clipped, {u: -slope * ratio / len(own) for u in own}))
+        return rows
     for t in own:
+        advantage = advantages[t]
         logprob, behaviour, _ = sample[t][:3]
         ratio = math.exp(logprob - behaviour)
         if name == "cispo":
@@ -99,12 +144,12 @@ def sample_losses(sample: Sample, advantage: float, name: str, bounds: dict[str,
 
 
 def corrected_losses(
-    sample: Sample, advantage: float, name: str, bounds: dict[str, float], correction: dict
+    sample: Sample, advantages: list[float], name: str, bounds: dict[str, float], correction: dict
 ) -> list[tuple]:
     """`sample_losses` times the factor of each token, with the side on which a bound is active, or ""."""
     kind = correction["type"]
     if kind == "none":
-        return [(*row, "") for row in sample_losses(sample, advantage, name, bounds)]
+        return [(*row, "") for row in sample_losses(sample, advantages, name, bounds)]
     by_start = kind == "truncate" or (kind == "mask" and correction["policy"] == "start")
     own = [t for t, token in enumerate(sample) if token[2]]
     gaps = {t: sample[t][4 if by_start else 0] - sample[t][1] for t in own}
@@ -115,8 +160,8 @@ def corrected_losses(
             distance = abs(p - q)
             if correction["of"] == "kl":
                 distance = q * math.log(q / p) + (1 - q) * math.log((1 - q) / (1 - p))
-            low = advantage < 0 and p < q and distance > correction["low"]
-            high = advantage > 0 and p > q and distance > correction["high"]
+            low = advantages[t] < 0 and p < q and distance > correction["low"]
+            high = advantages[t] > 0 and p > q and distance > correction["high"]
             factor[t], side[t] = 0.0 if low or high else 1.0, "below" if low else "above" if high else ""
             continue
         if correction["of"] == "token":
@@ -134,7 +179,7 @@ def corrected_losses(
         sample = [(token[0], token[4], token[2]) if token[2] else token for token in sample]
     return [
         (t, factor[t] * x, clipped, {u: factor[t] * d for u, d in ds.items()}, side[t])
-        for t, x, clipped, ds in sample_losses(sample, advantage, name, bounds)
+        for t, x, clipped, ds in sample_losses(sample, advantages, name, bounds)
     ]
 
 
@@ -161,8 +206,16 @@ def reference(
     earlier: list[float] | None = None,
     correction: dict | None = None,
     token_limit: int = 10,
+    turns: list[list[list[int]]] | None = None,
+    turn_rewards: list[list[list[float]]] | None = None,
+    discount: float = 1.0,
+    entropy: tuple[float, list[list[list[float]]]] | None = None,
 ) -> Reference:
-    """Loss and gradient of one batch; `kl` has the keys coefficient, estimator and where."""
+    """Loss and gradient of one batch; `kl` has the keys coefficient, estimator and where.
+
+    With `turns`, the number of each token's turn, and `turn_rewards` in place of `rewards`, credit is by turn.
+    `entropy` is the bonus and each token's entropy, whose gradient is not in the result.
+    """
     penalties = None
     if kl is not None and kl["where"] == "reward":
         penalties = [
@@ -172,7 +225,25 @@ def reference(
             ]
             for prompt in prompts
         ]
-    advantage, kept = advantages(rewards, normalisation, zero_variance, penalties, earlier)
+    if turns is None or turn_rewards is None:
+        of_samples, kept = advantages(rewards, normalisation, zero_variance, penalties, earlier)
+        advantage = [
+            [[one] * len(sample) for one, sample in zip(*of_prompt, strict=True)]
+            for of_prompt in zip(of_samples, prompts, strict=True)
+        ]
+    else:
+        of_turns = None
+        if kl is not None and kl["where"] == "reward":
+            of_turns = [[[0.0] * len(sample) for sample in of_prompt] for of_prompt in turn_rewards]
+            for p, prompt in enumerate(prompts):
+                for i, sample in enumerate(prompt):
+                    for y, n in zip(sample, turns[p][i], strict=True):
+                        if y[2]:
+                            of_turns[p][i][n] += kl["coefficient"] * kl_estimate(kl["estimator"], y[1], y[3])[0]
+        found, kept = advantages_of_turns(turn_rewards, discount, normalisation, zero_variance, of_turns, earlier)
+        advantage = [
+            [[found[p][i][n] for n in turns[p][i]] for i in range(len(prompt))] for p, prompt in enumerate(prompts)
+        ]
     own = {(p, i): sum(token[2] for token in prompts[p][i]) for p in kept for i in range(len(prompts[p]))}
     total_tokens = sum(own.values())
     num_samples = sum(count > 0 for count in own.values())
@@ -194,6 +265,8 @@ def reference(
                     estimate, slope = kl_estimate(kl["estimator"], sample[place][0], sample[place][3])
                     value += kl["coefficient"] * estimate
                     slopes[place] = slopes.get(place, 0.0) + kl["coefficient"] * slope
+                if entropy is not None:
+                    value -= entropy[0] * entropy[1][p][i][place]
                 if aggregation == "sum":
                     share = 1.0
                 elif aggregation == "token":

@@ -1,7 +1,9 @@
 """Records passed between prompts, generator, verifier and learner; numpy only, so they can be sent to any process."""
 
-from collections.abc import Mapping
+import math
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from itertools import accumulate, zip_longest
 from typing import Any, Literal, get_args
 
 import numpy as np
@@ -83,7 +85,18 @@ class Episode:
     @property
     def earned(self) -> float:
         """Sum of the rewards of all turns, discounted."""
-        return sum(self.discount**number * turn.reward for number, turn in enumerate(self.turns))
+        return math.fsum(self.discount**number * turn.reward for number, turn in enumerate(self.turns))
+
+    def rewards(self, total: float) -> list[float]:
+        """Rewards of the turns if the rollout got `total`: what it got beside its environment's rewards, such as a
+        length penalty, belongs to the last turn."""
+        *before, last = (turn.reward for turn in self.turns)
+        return [*before, last + (total - self.earned)]
+
+
+def returns_to_go(rewards: Sequence[float], discount: float) -> list[float]:
+    """G_t = r_t + discount G_(t+1) of each turn: returns_to_go([0, 1], 0.5) is [0.5, 1]."""
+    return [*accumulate(reversed(rewards), lambda later, reward: reward + discount * later)][::-1]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -152,5 +165,9 @@ class Group:
 
     @property
     def zero_variance(self) -> bool:
-        """True if every rollout got the same reward."""
-        return len(set(self.rewards)) == 1
+        """True if every rollout got the same reward; with credit by turn, if no two that are compared differ."""
+        if not self.is_credited_by_turn:
+            return len(set(self.rewards)) == 1
+        pairs = zip((one.episode for one in self.rollouts), self.rewards, strict=True)
+        returns = [returns_to_go(one.rewards(total), one.discount) for one, total in pairs if one]
+        return all(len({*of_turn} - {None}) == 1 for of_turn in zip_longest(*returns))

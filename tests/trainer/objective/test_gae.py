@@ -7,7 +7,7 @@ import statistics
 import pytest
 import torch
 
-from scalerl.objective.gae import at_last_own_token, explained_variance, gae, standardised, value_loss, variances
+from scalerl.objective.gae import explained_variance, gae, standardised, value_loss, variances
 
 
 def tensor(*rows):
@@ -65,14 +65,6 @@ def test_gae_equals_the_loop_whatever_stands_off_the_mask(gamma, gae_lambda, rub
         result = gae(tensor(*rewards), tensor(*values), torch.tensor(own), gamma, gae_lambda)
         expected = [loop(*row, gamma, gae_lambda) for row in zip(rewards, values, own, strict=True)]
         close(result, tensor(*expected))
-
-
-def test_the_reward_comes_with_the_last_token_of_the_policys_own():
-    mask = torch.tensor([[False, True, True, False, False], [False, False, True, True, True], [False] * 5])
-    close(
-        at_last_own_token(torch.tensor([0.7, -1.0, 5.0], dtype=torch.float64), mask),
-        tensor([0, 0, 0.7, 0, 0], [0, 0, 0, 0, -1], [0] * 5),
-    )
 
 
 def test_standardised_advantages_have_mean_0_and_spread_1_over_own_tokens():

@@ -50,7 +50,7 @@ def generator_drift(
     generator.set_weights(start(), START_VERSION)
     total, num_tokens = 0.0, 0
     for rollout in rollouts:
-        own = ~rollout.forced
+        own = ~rollout.forced & rollout.written
         scores = generator.score((*rollout.prompt.tokens, *rollout.tokens.tolist()))[-len(own) :]
         of_policy, of_start = (torch.from_numpy(each.astype(np.float64)) for each in (rollout.logprobs, scores))
         total += float(token_kl("k3", of_policy, of_start, torch.from_numpy(own)).sum())

@@ -170,6 +170,8 @@ def kept_of_evaluation(
     firsts = [pair for pair in zip(finished, judged, strict=True) if pair[0].request.index == 0]
     firsts.sort(key=lambda pair: pair[0].request.group)
     return [
-        kept_rollout(reader, one.rollout, its, reward(its, one.rollout.num_written, recipe), task)
+        kept_rollout(
+            reader, one.rollout, its, reward(its, one.rollout.num_written, recipe, one.rollout.prompt.task), task
+        )
         for one, its in (firsts[place] for place in evenly_placed(len(firsts), NUM_KEPT))
     ]

@@ -32,11 +32,10 @@ from scalerl.learner.torch_engine import TorchEngine
 from scalerl.model.outline import PolicyParts
 from scalerl.model.policy import Policy, frozen_copy
 from scalerl.objective.advantages import Rewards, advantages
-from scalerl.objective.gae import at_last_own_token
 from scalerl.objective.kl import token_kl
 from scalerl.objective.running_statistics import RunningStatistics
 from scalerl.objective.trained_groups import trained_groups
-from scalerl.objective.turn_credit import credited_rewards, spread
+from scalerl.objective.turn_credit import credited_rewards, rewards_at_tokens, spread
 from scalerl.recipe import ResolvedRecipe
 from scalerl.rollout import Group
 from scalerl.weights.hugging_face import Weights
@@ -198,9 +197,7 @@ class TorchLearner(Learner):
         turn."""
         if self.critic is None:
             return batch, self.advantages(survivors, batch)
-        rewards = [reward for group in survivors for reward in group.rewards]
-        rewards_B = torch.tensor(rewards, dtype=torch.float64, device="cpu").to(batch.mask_BT.device, non_blocking=True)
-        rewards_BT = at_last_own_token(rewards_B, batch.mask_BT)
+        rewards_BT = rewards_at_tokens(survivors, batch.host_mask_BT).to(batch.mask_BT.device, non_blocking=True)
         if self.recipe.kl.where == "reward":
             rewards_BT = rewards_BT - self._penalty(batch)
         return self.critic.assign_credit(batch, rewards_BT)
@@ -219,13 +216,12 @@ class TorchLearner(Learner):
 
         Runs on the host, which waits only for the penalty.
         """
-        given = Rewards.of([group.rewards for group in survivors])
-        if self.recipe.kl.where == "reward":
-            given.rewards_PG[given.mask_PG] -= self._penalty(batch).sum(dim=1).cpu()
-        credited = None
+        penalty_BT = self._penalty(batch).cpu() if self.recipe.kl.where == "reward" else None
+        given, credited = Rewards.of([group.rewards for group in survivors]), None
         if any(group.is_credited_by_turn for group in survivors):
-            rows = [row[mask].tolist() for row, mask in zip(given.rewards_PG, given.mask_PG, strict=True)]
-            given, credited = credited_rewards(survivors, rows)
+            given, credited = credited_rewards(survivors, penalty_BT)
+        elif penalty_BT is not None:
+            given.rewards_PG[given.mask_PG] -= penalty_BT.sum(dim=1)
         advantage_PG, statistics = advantages(given, self.recipe.advantage, self.statistics)
         # One NaN would stay in running statistics for ever; this step is skipped for it, the next one need not be.
         if advantage_PG.isfinite().all():

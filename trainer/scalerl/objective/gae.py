@@ -12,12 +12,6 @@ from scalerl.objective.advantages import STD_EPS
 from scalerl.objective.losses import LossOutputs
 
 
-def at_last_own_token(rewards_B: Tensor, mask_BT: Tensor) -> Tensor:
-    """Each rollout's reward at its last own token and 0 elsewhere, [B, T]."""
-    own_from_here_BT = mask_BT.flip(1).cumsum(1).flip(1)
-    return torch.where(mask_BT & (own_from_here_BT == 1), rewards_B.unsqueeze(1), 0.0)
-
-
 def gae(rewards_BT: Tensor, values_BT: Tensor, mask_BT: Tensor, gamma: float, gae_lambda: float) -> Tensor:
     """A_t = delta_t + gamma lambda A_t',  delta_t = r_t + gamma V_t' - V_t, with t' the next own token; 0 off the mask.
 

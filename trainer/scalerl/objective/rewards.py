@@ -47,13 +47,13 @@ def verdict_reward(given: RewardInputs, *, cache: float | None = None) -> Reward
     return RewardOutputs(reward=earned + length_penalty(given.length, given.max_length, cache * given.max_length))
 
 
-def reward(judged: Judgement, length: int, recipe: ResolvedRecipe) -> float:
-    """The reward of an answer of this many tokens, by the recipe's rule or the user's own."""
+def reward(judged: Judgement, length: int, recipe: ResolvedRecipe, task: str = "") -> float:
+    """The reward of an answer of this many tokens to a prompt of `task`, by the recipe's rule or the user's own."""
     given = RewardInputs(
         outcome=judged.outcome,
         score=judged.score,
         length=length,
-        max_length=recipe.most_written,
+        max_length=recipe.most_written_in(task),
         earned=judged.earned,
     )
     if isinstance(recipe.reward, Own):

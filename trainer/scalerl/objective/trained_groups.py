@@ -76,5 +76,8 @@ def trained_groups(rule: str | Own, groups: Sequence[Group]) -> list[bool]:
     if not groups:
         return []
     given = GroupInputs.of(groups)
-    found = call_own(rule, given) if isinstance(rule, Own) else GROUP_RULES[rule](given)
-    return found.is_trained_P.tolist()
+    if isinstance(rule, Own):
+        return call_own(rule, given).is_trained_P.tolist()
+    found = GROUP_RULES[rule](given).is_trained_P.tolist()
+    # With credit by turn, turns may differ where whole episodes do not.
+    return [is_trained or not group.zero_variance for is_trained, group in zip(found, groups, strict=True)]

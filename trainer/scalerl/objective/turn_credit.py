@@ -7,13 +7,15 @@ then divided as the recipe's `advantage` says (turn-level credit of multi-turn G
 one episode reached has no advantage.
 """
 
+from bisect import bisect_left
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+import torch
 from torch import Tensor
 
 from scalerl.objective.advantages import Rewards
-from scalerl.rollout import Group, Rollout
+from scalerl.rollout import Group, returns_to_go
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -31,67 +33,57 @@ class Credited:
     stop: int
 
 
-def returns_to_go(rewards: Sequence[float], discount: float) -> list[float]:
-    """G_t of each turn: returns_to_go([0, 1], 0.5) is [0.5, 1]."""
-    found, later = [], 0.0
-    for reward in reversed(rewards):
-        later = reward + discount * later
-        found.append(later)
-    return found[::-1]
-
-
-def turn_rewards(rollout: Rollout, reward: float) -> list[float]:
-    """Rewards of the turns of an episode whose rollout got this reward in all.
-
-    What the rollout got beside its environment's rewards, such as a length penalty, belongs to the last turn.
-    """
-    assert rollout.episode is not None
-    rewards = [turn.reward for turn in rollout.episode.turns]
-    rewards[-1] += reward - rollout.episode.earned
-    return rewards
-
-
-def credited_rewards(groups: Sequence[Group], rewards: Sequence[Sequence[float]]) -> tuple[Rewards, list[Credited]]:
+def credited_rewards(groups: Sequence[Group], penalty_BT: Tensor | None = None) -> tuple[Rewards, list[Credited]]:
     """Rewards [P, G] whose rows are compared, and the tokens that get each one's advantage.
 
-    A row is a group, or a turn number of a group whose episodes are credited by turn. `rewards` are those of the
-    groups' rollouts.
+    A row is a group, or a turn number of a group whose episodes are credited by turn. The penalties of tokens, on the
+    host, are subtracted from the reward of their rollout or turn.
     """
     rows: list[list[float]] = []
-    missing: list[tuple[int, int]] = []
     credited: list[Credited] = []
-    first = 0
-    for group, of_group in zip(groups, rewards, strict=True):
-        if not group.is_credited_by_turn:
-            for column, rollout in enumerate(group.rollouts):
-                end = len(rollout.prompt.tokens) + len(rollout.tokens)
-                credited.append(Credited(row=len(rows), column=column, rollout=first + column, start=0, stop=end))
-            rows.append(list(of_group))
-        else:
-            base, most = len(rows), 0
-            for column, (rollout, reward) in enumerate(zip(group.rollouts, of_group, strict=True)):
-                assert rollout.episode is not None
-                shift = len(rollout.prompt.tokens)
-                returns = returns_to_go(turn_rewards(rollout, reward), rollout.episode.discount)
-                most = max(most, len(returns))
-                rows += [[0.0] * len(group.rollouts) for _ in range(base + most - len(rows))]
-                for number, turn in enumerate(rollout.episode.turns):
-                    rows[base + number][column] = returns[number]
-                    start, stop = shift + turn.start, shift + turn.stop
-                    row = base + number
-                    credited.append(Credited(row=row, column=column, rollout=first + column, start=start, stop=stop))
-            reached = {(one.row, one.column) for one in credited if one.row >= base}
-            missing += [
-                (row, column)
-                for row in range(base, len(rows))
-                for column in range(len(group.rollouts))
-                if (row, column) not in reached
-            ]
-        first += len(group.rollouts)
+    is_compared: set[tuple[int, int]] = set()
+    rollout_index = 0
+    for group in groups:
+        base = len(rows)
+        for column, (rollout, reward) in enumerate(zip(group.rollouts, group.rewards, strict=True)):
+            shift, spans, rewards, discount = len(rollout.prompt.tokens), [(0, len(rollout.tokens))], [reward], 1.0
+            if rollout.episode is not None and rollout.episode.by_turn:
+                spans = [(turn.start, turn.stop) for turn in rollout.episode.turns]
+                rewards, discount = rollout.episode.rewards(reward), rollout.episode.discount
+            if penalty_BT is not None:
+                penalties = [float(penalty_BT[rollout_index, shift + a : shift + b].sum()) for a, b in spans]
+                rewards = [one - penalty for one, penalty in zip(rewards, penalties, strict=True)]
+            rows += [[0.0] * len(group.rollouts) for _ in range(base + len(spans) - len(rows))]
+            returns = returns_to_go(rewards, discount)
+            for row, (value, (start, stop)) in enumerate(zip(returns, spans, strict=True), start=base):
+                rows[row][column] = value
+                is_compared.add((row, column))
+                found = Credited(row=row, column=column, rollout=rollout_index, start=shift + start, stop=shift + stop)
+                credited.append(found)
+            rollout_index += 1
     given = Rewards.of(rows)
-    for row, column in missing:
-        given.mask_PG[row, column] = False
-    return given, credited
+    is_compared_PG = torch.zeros_like(given.mask_PG)
+    is_compared_PG[tuple(zip(*is_compared, strict=True))] = True
+    return Rewards(rewards_PG=given.rewards_PG, mask_PG=is_compared_PG), credited
+
+
+def rewards_at_tokens(groups: Sequence[Group], mask_BT: Tensor) -> Tensor:
+    """Each rollout's reward at its last own token, [B, T] in float64; with credit by turn, each turn's at the last own
+    token up to its end. 0 elsewhere; on the host."""
+    rewards_BT = torch.zeros(mask_BT.shape, dtype=torch.float64, device="cpu")
+    row = 0
+    for group in groups:
+        for rollout, reward in zip(group.rollouts, group.rewards, strict=True):
+            own, episode, shift = mask_BT[row].nonzero().flatten().tolist(), rollout.episode, len(rollout.prompt.tokens)
+            due = [(shift + len(rollout.tokens), reward)]
+            if episode is not None and episode.by_turn:
+                stops = [shift + turn.stop for turn in episode.turns]
+                due = [*zip(stops, episode.rewards(reward), strict=True)]
+            for stop, value in due:
+                if before := bisect_left(own, stop):
+                    rewards_BT[row, own[before - 1]] += value
+            row += 1
+    return rewards_BT
 
 
 def spread(advantage_PG: Tensor, credited: Sequence[Credited], mask_BT: Tensor) -> Tensor:

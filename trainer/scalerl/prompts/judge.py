@@ -95,7 +95,7 @@ class Judge:
         return Group(
             prompt=prompt,
             rollouts=tuple(rollouts[i] for i in kept),
-            rewards=tuple(reward(judged[i], rollouts[i].num_written, self.recipe) for i in kept),
+            rewards=tuple(reward(judged[i], rollouts[i].num_written, self.recipe, prompt.task) for i in kept),
             outcomes=tuple(outcomes[i] for i in kept),
             dropped=tuple(judged[i].dropped for i in kept) if any(one.dropped for one in judged) else (),
         )

@@ -71,8 +71,13 @@ class ResolvedRecipe(Recipe, Scale):
     @property
     def most_written(self) -> int:
         """Maximum number of tokens that the policy writes in one rollout, over all its turns."""
+        return max(self.most_written_in(task.title) for task in self.tasks)
+
+    def most_written_in(self, task: str) -> int:
+        """Maximum number of tokens that the policy writes in one rollout of the task of this name."""
         one = self.generation.max_tokens
-        return max(task.turns * turn_limit(task, one) if isinstance(task, Episodes) else one for task in self.tasks)
+        of_episodes = [each for each in self.tasks if isinstance(each, Episodes) and each.title == task]
+        return of_episodes[0].turns * turn_limit(of_episodes[0], one) if of_episodes else one
 
     @property
     def batches_of_a_round(self) -> int:
@@ -259,6 +264,12 @@ def _of_policy(recipe: ResolvedRecipe) -> Iterator[str]:
             f"values have not changed since its start; set value_clip: null, or use epochs of at least 2, or "
             f"ppo_off_policy with k of at least 2"
         )
+    for task in recipe.tasks:
+        if isinstance(task, Episodes) and task.credit == "turn" and task.discount < 1 and critic.type != "none":
+            yield (
+                f"tasks: {task.title}: discount {task.discount:g} has no effect with credit 'turn' and a critic, which "
+                f"discounts the rewards of turns by critic.gamma; set discount: 1, or credit: episode"
+            )
     if recipe.length_control.type == "interruption" and not recipe.generation.thinks:
         yield (
             "length_control 'interruption' cuts thinking short and has no effect with generation.thinking 'none'; "
