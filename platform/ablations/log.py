@@ -50,7 +50,7 @@ class OwnRun:
     """Folder of the run, for checkpoints and anything else that the script keeps."""
     seed: int
     budget: float | None
-    """Compute at which the platform ends the run; None in a script that runs by itself without one."""
+    """Compute at which the platform ends the run; None in a script that runs by itself without a budget."""
     settings: dict[str, Any]
     """The configuration with the overrides of the variant."""
 

@@ -206,8 +206,8 @@ class Answer:
     verdict: str
     joint_verdict: str
     read_at: float | None = None
-    """Compute up to which the variant and the reference are read, if that is less than the comparison's: then the
-    answer is not ranked with the others."""
+    """Compute at which the variant and the reference are read, if that is less than the comparison's; the answer is
+    then not ranked with the others."""
 
     @classmethod
     def of(cls, question: Question, found: JointInterval | None, *, read_at: float | None = None) -> "Answer":

@@ -83,8 +83,8 @@ def interactions(
     """Interactions of every pair of changes trained together, each alone, and neither; `alone` has the answers of each
     variant.
 
-    Joint intervals hold for all pairs at once. `compute` is that of the comparison, to which the runs of all of `fits`
-    have come; by default it is found from them.
+    Joint intervals hold for all pairs at once. `compute` is that of the comparison, which all runs of `fits` have
+    reached; by default it is found from them.
     """
     found = [(both, *parts) for both in fits if (parts := parts_of(both, fits)) is not None and reference in fits]
     return [

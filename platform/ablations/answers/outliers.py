@@ -33,7 +33,7 @@ class Unlike:
     apart: float = 0.0
     """Level of the outlying run minus the mean of its siblings."""
     since: float | None = None
-    """Compute of the evaluation from which the run has stayed apart from its siblings."""
+    """Compute of the first evaluation since which the run has stayed apart from its siblings."""
 
     def to_json(self) -> dict[str, Any]:
         return asdict(self) | {"collapsed": list(self.collapsed)}

@@ -11,7 +11,7 @@ from ablations.fit.result import Fit
 
 
 def pass_rate_at(compute: float) -> Question:
-    """The question of which variant has the higher level at this compute, or as far as all runs have come."""
+    """Question: which variant has the higher level at this compute, or at the compute that all runs have reached?"""
 
     def numbers(fits: Sequence[Fit], baseline: Sequence[Fit], law: str) -> Repeats | None:
         return levels_of(fits, min(compute, *(compared_at(some) for some in (fits, baseline) if some)))

@@ -41,7 +41,7 @@ def design(
             help="Find the cheapest design to detect this difference in pass rate, or for compute this ratio (1.2)."
         ),
     ] = None,
-    question: Annotated[QuestionName, typer.Option(help="Quantity to which --detect refers.")] = "level",
+    question: Annotated[QuestionName, typer.Option(help="Quantity that --detect refers to.")] = "level",
     noise: Annotated[
         float | None,
         typer.Option(help="Run-to-run standard deviation in pass rate. Default: estimated from earlier runs."),

@@ -93,7 +93,7 @@ class Tools:
             float | None, Field(description="Find the cheapest design for this difference; for compute a ratio.")
         ] = None,
         question: Annotated[
-            Literal["level", "ceiling", "compute"], Field(description="Quantity to which detect refers.")
+            Literal["level", "ceiling", "compute"], Field(description="Quantity that detect refers to.")
         ] = "level",
         scale: ScaleName = None,
         settings: SettingTexts = (),

@@ -56,7 +56,7 @@ def print_json(data: Any) -> None:
 
 
 def has_printed_json() -> bool:
-    """True once this process has printed a JSON document, of which standard output holds at most one."""
+    """True once this process has printed a JSON document; standard output holds at most one."""
     return _has_printed_json
 
 

@@ -66,8 +66,8 @@ def contradicted(history: History) -> Symptom | None:
 NOISY_EVALUATION = 0.05
 """Standard error of one evaluation's pass rate above which only large differences show."""
 FEWEST_RATES, MOST_ANSWERS = 4, 100
-"""Minimum number of different pass rates from which the number of answers is inferred if unknown, and the largest
-number inferred."""
+"""Minimum number of different pass rates needed to infer an unknown number of answers, and the largest number
+inferred."""
 WIDE_GAP = 0.2
 """Excess of the training pass rate over the held-out one; a curriculum that leaves out mastered prompts makes it
 smaller."""

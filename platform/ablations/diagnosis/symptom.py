@@ -8,7 +8,7 @@ from ablations.diagnosis.history import StepWindow
 NO_SIGNAL = 0.75
 """Share of groups with equal rewards above which there is too little signal."""
 TOO_HARD, TOO_EASY = 0.1, 0.9
-"""Pass rates up to which groups with equal rewards are mostly all wrong, and from which they are mostly all right."""
+"""Pass rates below which groups with equal rewards are mostly all wrong, and above which they are mostly all right."""
 NO_CHANGE = 0.02
 """Largest change of the score that counts as none."""
 

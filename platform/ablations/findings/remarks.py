@@ -49,7 +49,7 @@ WEIGHTS: tuple[Weight, ...] = ("error", "warning", "note")
 """Most serious first: an error spoils a run, a warning deserves a look, a note is expected."""
 ANY_NUMBER = re.compile(r"\d+(?:\.\d+)?")
 LEAST_DIFFERENT = 4
-"""Number of different scores from which two runs cannot agree by chance."""
+"""Two runs that agree in this many different scores cannot do so by chance."""
 MOST_NAMED = 5
 """Limit on the runs named in one remark."""
 MOST_CAUSE = 600
@@ -73,7 +73,7 @@ class Remark:
     runs: tuple[str, ...] = ()
     """Names of the runs that the remark is about."""
     num_runs: int = 0
-    """Total number of runs, of which `runs` are a part."""
+    """Total number of runs, including `runs`."""
     clause: str = ""
     """The first clause of the variant's sentence; empty if the remark does not appear there."""
 

@@ -33,8 +33,8 @@ ENDED_BY_ITS_RECIPE = re.compile(r"diverge|not finite|non-finite|\b(?:nan|inf)\b
 def remarks_on_ends(
     plan: Plan, runs: Sequence[FittedRun], *, comparison: Comparison, short: Collection[str], due: float
 ) -> list[Remark]:
-    """The remarks on a comparison; `short` are the names of runs that end before their variant is read, and `due` is
-    the compute at which levels would be read if all runs had reached their end.
+    """The remarks on a comparison; `short` names the runs that end before their variant is read, and `due` is the
+    compute at which levels would be read if all runs had reached their end.
     """
     return [*_read_early(plan, runs, comparison, due), *_ended_early(plan, runs, short)]
 

@@ -13,7 +13,7 @@ from ablations.fit.ends import ends_around
 MOST_OPEN = 0.025
 """Limit on the total weight of families that allow a ceiling of 1 while A counts as bounded: an interval's tail."""
 EQ1_LEADS = 0.5
-"""Weight of eq. 1 from which its own A is the estimate; below, the estimate is the median over all families."""
+"""Minimum weight of eq. 1 for its own A to be the estimate; otherwise the estimate is the median over all families."""
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)

@@ -27,7 +27,7 @@ from ablations.fit.collapse import ASSUMED_AUTOCORRELATION
 from ablations.fit.curve import Curve
 
 SHORTEST_FALL = 4
-"""Minimum number of readings, including the one before RL: two to fall from, and two that have fallen."""
+"""Minimum number of readings, including the one before RL: two before the fall and two after it."""
 LEAST_FOR_THREE = 7
 """Minimum number of readings for comparing the last three; with fewer, the last two are compared."""
 LEAST_BLOCKS = 8

@@ -65,11 +65,11 @@ def _reach(fit: Fit) -> str:
 
 REACH_NOISE_SD = 0.006
 MEASURED_REACH = {0.8: 46.2, 1.1: 14.5, 1.5: 7.2, 1.9: 5.0, 2.4: 3.8}
-"""C_max over C_mid from which A under eq. 1 is resolved in four fits of five, by B (`benchmarks/least_reach.py`)."""
+"""Smallest C_max / C_mid that resolves A under eq. 1 in four out of five fits, by B (`benchmarks/least_reach.py`)."""
 
 
 def least_reach(B: float) -> float:
-    """C_max over C_mid from which A is known to about +-0.02; its logarithm is interpolated linearly in B.
+    """Smallest C_max / C_mid at which A is known to about +-0.02; its logarithm is interpolated linearly in B.
 
     Measured with readings that scatter by REACH_NOISE_SD. Outside the measured B, the nearest value is used.
     """

@@ -34,7 +34,7 @@ ROWS_BY_COLUMN = 4096
 CLOCKS = {"timestamp", "walltime", "wallclock", "time", "datetime", "date", "createdat", "loggedat", "ts"}
 """Names of columns with the time of day, in lower case without spaces."""
 LEAST_TIME = 1e8
-"""Seconds since 1970 from which a number is a time of day."""
+"""Numbers of at least this many seconds since 1970 count as times of day."""
 MOST_SETS = 64
 """Maximum number of column sets kept apart; those in most rows are kept."""
 

@@ -14,7 +14,7 @@ from ablations.text import counted
 MOST_MISSING = 0.05
 """Largest share of steps that may be missing; above it the summed compute would be wrong."""
 MOST_REPEATED = 0.5
-"""Share of repeated steps from which rows belong to several runs, not to attempts at one run."""
+"""With at least this share of repeated steps, rows belong to several runs, not to attempts at one run."""
 MOST_SCORED = 0.5
 """Share of steps with a score above which the score may be the training score."""
 

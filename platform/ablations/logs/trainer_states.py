@@ -18,7 +18,7 @@ HISTORY = "log_history"
 SUMMARY = "train_runtime"
 """Column of the row that is added after training, and that no checkpoint has."""
 LEAST_GAP_S = 60.0
-"""Time difference in seconds below which the files of two runs may have their times from a copy."""
+"""Smaller time differences, in seconds, between the files of two runs may come from copying them."""
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)

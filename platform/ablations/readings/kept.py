@@ -17,7 +17,7 @@ from ablations.files.trees import NotATree, tree_bytes, tree_from_bytes
 from scalerl.run.run_folder import write_atomically
 
 SECONDS_OF_A_WRITE = 3600.0
-"""Age in seconds from which a temporary file is taken to belong to a dead process."""
+"""A temporary file of at least this age in seconds is assumed to belong to a dead process."""
 LOCKS = tuple(RLock() for _ in range(64))
 """Locks by the hash of a file: the first thread to ask makes the result, and the others wait. Two threads might
 otherwise differ in the last bit, because BLAS splits sums by the number of free threads."""

@@ -43,7 +43,7 @@ RECIPE = "recipe.json"
 BEGUN_WITH = ("model", "tasks", "warm_start")
 EVERY_ROW = ("kind", "step", "compute_gpu_hours")
 Stamp = tuple[int, int] | None
-"""Size in bytes and time in ns of a file; None without one."""
+"""Size in bytes and time in ns of a file; None if it does not exist."""
 DECIDING = (
     *("fit/**/*.py", "answers/*.py", "readings/*.py", "findings/repeated_runs.py"),
     *("files/trees.py", "errors.py", "nearest_name.py", "text.py"),
@@ -196,7 +196,7 @@ def _path(folder: RunFolder, name: str, settings: FitSettings) -> Path:
 
 
 def stamp(path: Path) -> Stamp:
-    """Size and time of a file, which change with its content; None without one."""
+    """Size and time of a file, which change with its content; None if it does not exist."""
     try:
         found = path.stat()
     except OSError:

@@ -10,7 +10,7 @@ TONES_OF_UNITS: dict[str, Tone] = {"at work": "good", "starting": "faint", "sile
 
 
 def units_table(rows: Sequence[RunRow]) -> Table | None:
-    """One line per process with its run, node, state, activity and deaths; None without one."""
+    """One line per process with its run, node, state, activity and deaths; None without processes."""
     several_seeds = len({row.seed for row in rows}) > 1
     lines: list[dict[str, Cell | str]] = [
         {

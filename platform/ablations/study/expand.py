@@ -83,7 +83,7 @@ class Study:
     possible_pairs: tuple[TwoChanges, ...] = ()
     """Every pair of changes that could be trained together; empty for a file without `pairs`."""
     space: SearchSpace | None = None
-    """The space of a search; None without one. Each trial becomes a variant (`ablations.search`)."""
+    """The space of a search; None for other studies. Each trial becomes a variant (`ablations.search`)."""
 
     @property
     def reference(self) -> Variant:

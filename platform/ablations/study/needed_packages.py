@@ -211,7 +211,7 @@ class _Walk:
     """True after a line that might change what can be imported."""
 
     def files(self, paths: Sequence[Path]) -> Iterator[tuple[str, str]]:
-        """What `file` gives for files that run one after the other."""
+        """Results of `file` for files that run one after another."""
         for path in paths:
             yield from self.file(path)
 

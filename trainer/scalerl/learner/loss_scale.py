@@ -35,7 +35,7 @@ class LossScale:
                     parameter.grad /= self.value
 
     def after(self, *, overflow: bool) -> "LossScale":
-        """Half the scale after an overflow, but at least 1; double after `GOOD_STEPS` steps without one."""
+        """Half the scale after an overflow, but at least 1; double after `GOOD_STEPS` steps without overflow."""
         if overflow:
             return LossScale(value=max(1.0, self.value / 2))
         if self.good_steps + 1 == GOOD_STEPS:

@@ -97,7 +97,7 @@ class AgentBody(Body):
         return self.connection
 
     def kill(self) -> None:
-        """Have the agent kill the process; if that fails, cut the connection, at which the process ends itself."""
+        """Have the agent kill the process; if that fails, cut the connection, which makes the process end itself."""
         if self.code is None:
             self._coordinator.tell(self.node, EndUnit(ticket=self.ticket))
             last_resort = threading.Timer(BURIAL_LIMIT_S, self._hang_up)

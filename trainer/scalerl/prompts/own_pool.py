@@ -26,7 +26,7 @@ class CurriculumInputs:
     groups_N: NDArray[np.int64]
     """Groups whose answers are judged; fewer than the draws, since answers come later."""
     pass_rate_N: NDArray[np.float64]
-    """Mean pass rate of these groups; 0 without one."""
+    """Mean pass rate of these groups; 0 without groups."""
 
 
 @dataclass(frozen=True, kw_only=True)

