@@ -4,7 +4,7 @@ import pandas as pd
 import pytest
 
 from ablations.report.figures.colours import Style
-from ablations_dashboard.drawings.run import metric_chart
+from ablations_dashboard.drawings.run import ends_chart, metric_chart
 
 BLUE = Style(colour="#0072B2", symbol="square")
 ROWS = pd.DataFrame({"step": [1, 2, 3], "compute_gpu_hours": [10.0, 20.0, 30.0], "entropy": [0.9, 0.6, 0.0]})
@@ -25,3 +25,12 @@ def test_a_mean_over_steps_lies_over_what_was_measured():
 def test_a_run_that_did_not_log_the_metric_is_left_out():
     runs = {"a": (ROWS, BLUE), "b": (ROWS.filter(items=["step"]), BLUE)}
     assert [mark.name for mark in marks_of(runs, against="step", smoothed=1)] == ["a"]
+
+
+def test_ends_of_episodes_are_lines_of_the_reasons_that_occurred():
+    ends = pd.DataFrame({"ends_won": [0.2, 0.4, 0.9], "ends_too_many_turns": [0.8, 0.6, 0.1], "ends_error": [0.0] * 3})
+    chart = ends_chart(ROWS.join(ends), "modelled GPU-hours", smoothed=1, height=300)
+    assert chart is not None
+    found = {mark.legend: [*mark.x, *mark.y] for mark in chart.panels[0].marks}
+    assert found == {"won": [10, 20, 30, 0.2, 0.4, 0.9], "too many turns": [10, 20, 30, 0.8, 0.6, 0.1]}
+    assert ends_chart(ROWS, "modelled GPU-hours", smoothed=1, height=300) is None

@@ -13,6 +13,8 @@ from ablations.text import compute_title
 
 Counter = Literal["compute_gpu_hours", "step", "wall_s"]
 RAW_OPACITY = 0.25
+ENDS = "ends_"
+"""What the metrics begin with that are shares of episodes by why they ended."""
 MOST_DRAWN = 600
 """Limit on the points of a line; a figure has too few columns of pixels to show more."""
 IDLE = frozenset({"wait_prompts", "wait_weights", "wait_environment", "wait_rollouts", "wait_evaluator", "dead"})
@@ -98,6 +100,26 @@ def metric_lines(rows: pd.DataFrame, metric: str, against: Counter, smoothed: in
     width = max(1, smoothed * len(drawn) // max(1, len(rows)))
     line = np.asarray(mean.rolling(width, min_periods=1, center=True).mean())
     return [*found, Series(x=x, y=line, colour=BLUE, width=2.0, name=metric, hover="{x:.5g}: {y:.4g}")]
+
+
+def ends_chart(rows: pd.DataFrame, compute_name: str, *, smoothed: int, height: float) -> Chart | None:
+    """Shares of episodes by why they ended against compute, a line for each reason that has occurred; None without."""
+    names = [name for name in rows if str(name).startswith(ENDS) and pd.Series(rows[name]).max() > 0]
+    lines = []
+    for place, name in enumerate(map(str, names)):
+        drawn = thinned_rows(rows, "compute_gpu_hours", name)
+        width = max(1, smoothed * len(drawn) // max(1, len(rows)))
+        reason = name.removeprefix(ENDS).replace("_", " ")
+        lines.append(
+            Series(
+                x=drawn["compute_gpu_hours"].to_numpy(), colour=COLOURS[place % len(COLOURS)], width=2.0,
+                y=np.asarray(pd.Series(drawn["mean"]).rolling(width, min_periods=1, center=True).mean()),
+                name=reason, legend=reason, hover="{x:.4g}: {y:.1%}",
+            )
+        )  # fmt: skip
+    x = Axis(title=counter_titles(compute_name)["compute_gpu_hours"])
+    panel = Panel(x=x, y=Axis(title="share of episodes", is_share=True), marks=lines, height=height)
+    return Chart(alt="Episodes by why they ended", panels=[panel], legend="above") if lines else None
 
 
 def _rules(marks: Sequence[float]) -> list[DottedLine]:

@@ -10,14 +10,14 @@ from ablations.home.started_sweep import StartedSweep
 from ablations.home.state import State
 from ablations.report.documents.diagnosis import causes
 from ablations.status.rows import RunRow
-from ablations_dashboard.drawings.run import Counter, counter_titles, metrics_chart, pass_rate_chart
+from ablations_dashboard.drawings.run import Counter, counter_titles, ends_chart, metrics_chart, pass_rate_chart
 from ablations_dashboard.escape import in_markdown
 from ablations_dashboard.reading.run_log import WarningSpan, load_diagnoses, load_log, load_metrics, load_warning_spans
 from ablations_dashboard.widgets.document import show_document
 from ablations_dashboard.widgets.figure import show_figure
 from scalerl.run.run_folder import RunFolder
 
-EXPLAINED_BY = {"truncation": "truncated", "skipped": "zero_variance"}
+EXPLAINED_BY = {"truncation": "truncated", "skipped": "zero_variance", "rules broken": "ends_rules_broken"}
 """The metric behind a rule of `scalerl.run.health`, if it has another name."""
 USUAL = ("entropy", "truncated", "zero_variance")
 """Metrics beside the pass rate of a run without a warning."""
@@ -100,6 +100,9 @@ def show_why(sweep: StartedSweep, folder: RunFolder) -> None:
             look = {"title": counter_titles(plan.compute_name)[against], "height": METRICS_HEIGHT / len(beside)}
             chart = metrics_chart(metrics, beside, against=against, smoothed=10, marks=marks, **look)
             show_figure(chart, name=f"{folder.path.name}-why")
+    if ends := ends_chart(metrics, plan.compute_name, smoothed=10, height=METRICS_HEIGHT):
+        st.subheader("How episodes end")
+        show_figure(ends, name=f"{folder.path.name}-ends")
     if marks:
         st.caption("Dotted lines: where a warning began.")
 

@@ -12,8 +12,16 @@ from ablations.errors import AblationsError
 from ablations.findings.claim_card import WrittenCard, card_of, order_text, read_card, read_cards, sign_text
 from ablations.findings.results import read_results
 from ablations.findings.scale_ladder import scale_ladder
-from ablations.report.documents.claim_card import card_document, card_notes, claims_table, cost_sentence, tally_text
+from ablations.report.documents.claim_card import (
+    card_document,
+    card_notes,
+    claims_table,
+    cost_sentence,
+    tally_text,
+    unlike_the_paper,
+)
 from ablations.report.writers.markdown import markdown_document
+from scalerl.recipe import ResolvedRecipe
 
 CLAIMS = (
     {"variant": "loo-loss", "of": "ceiling", "says": "down", "by": 0.05, "source": "figure 5a"},
@@ -149,3 +157,18 @@ def test_a_sweep_that_claims_nothing_has_no_card(tmp_path):
         AblationsError, match="'loo' has no claims; write the paper's claims under `claims:` in its file"
     ):
         card_of(read_results(make_home(tmp_path)))
+
+
+def test_a_card_says_turns_of_episodes_and_tokens_of_answers():
+    guess = {"type": "episodes", "environment": "guess", "turns": 4, "tokens_per_turn": 3}
+    plain = {
+        "cluster": {"parameters_stand_for": 1e6},
+        "model": {"tokenizer": "characters"},
+        "length_control": {"type": "none"},
+    }
+    plain["generation"] = {"thinking": "none", "answer": 50}
+    recipe = ResolvedRecipe.model_validate({**plain, "tasks": [guess, {**guess, "name": "short", "turns": 1}]})
+    said = unlike_the_paper(recipe, 10_000)
+    assert "Episodes of guess have up to 4 turns of 3 tokens, not one answer of up to 14,336." in said
+    assert "Episodes of short have up to 1 turn of 3 tokens, not one answer of up to 14,336." in said
+    assert not any(one.startswith("Answers") for one in said)

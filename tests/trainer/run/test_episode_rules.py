@@ -48,7 +48,13 @@ def rows(num=100, *, since=50, waits=0.1, earned=(0.2, 0.25), now=None, before=N
             episodes_cut,
             {"now": {"too_many_turns": 0.3, "too_long": 0.3}},
             {"now": {"too_many_turns": 0.4}},
-            "30% of episodes end at the limit of turns, and 30% for want of tokens",
+            "won or lost: 30% at the limit of turns and 30% for want of room for another turn, 0% at the start",
+        ),
+        (
+            episodes_cut,
+            {"before": {"too_long": 0.6, "won": 0.1}, "now": {"too_long": 0.56, "won": 0.1}},
+            {"before": {"too_long": 0.6, "won": 0.1}, "now": {"too_long": 0.54, "won": 0.1}},
+            "won or lost: 56% for want of room for another turn, 60% at the start",
         ),
         (
             wins_do_not_follow,

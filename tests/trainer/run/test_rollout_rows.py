@@ -69,7 +69,7 @@ def test_with_credit_by_turn_each_turn_has_its_advantage_and_other_groups_keep_t
     assert found[4:] == [pytest.approx(one) for one in [(1 / 3, 0.5), (1 / 3, -0.5), (-2 / 3,)]]
     rows = list(trained_rollouts(READER, tiny_recipe(advantage="none"), [turns], 0, TASK))
     assert [row["advantage"] for row in rows] == [None] * 3
-    assert [[turn["advantage"] for turn in row["turns"]] for row in rows] == [[*one] for one in found[4:]]
+    assert [tuple(turn["advantage"] for turn in row["turns"]) for row in rows] == found[4:]
 
 
 def test_with_credit_by_episode_the_turns_have_none_of_their_own():

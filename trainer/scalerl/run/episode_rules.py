@@ -1,15 +1,17 @@
-"""Rules about the ends, rewards and time of episodes, of the form of `scalerl.run.health`; this does not load torch.
+"""Rules about the ends, rewards and time of episodes, in the form of `scalerl.run.health`.
 
-environment_fails    a twentieth of the episodes is thrown away, as their environment ran out of time or failed
-rules_broken         half of the episodes end because the policy breaks the rules
-episodes_cut         half of them end at the limit of turns or of tokens; what many games begin with
-wins_do_not_follow   rewards rise by a tenth, and the share of won episodes stays
-environment_slow     half of the generators' time is spent waiting for environments
+    environment_fails    a twentieth of the episodes is thrown away, as their environment ran out of time or failed
+    rules_broken         half of the episodes end because the policy breaks the rules
+    episodes_cut         half of them end at the limit of turns or of tokens, and hardly fewer than at the start
+    wins_do_not_follow   rewards rise by a tenth, and the share of won episodes stays
+    environment_slow     half of the generators' time is spent waiting for environments
+
+This module does not load torch.
 """
 
 from scalerl.run.idle_steps import TrainRows
 
-MANY_FAILED, MANY_ENDS, SLOW = 0.05, 0.5, 0.5
+MANY_FAILED, MANY_ENDS, CUT_STAYS, SLOW = 0.05, 0.5, 0.05, 0.5
 EARNED_ROSE, WINS_STAY, NEARLY_ALL_WON = 0.1, 0.02, 0.9
 """Rise of the rewards; change of the share of won episodes that counts as none; share that can hardly rise."""
 FIRST_ROWS = 10
@@ -41,11 +43,13 @@ def rules_broken(early: TrainRows, recent: TrainRows) -> str | None:
 
 
 def episodes_cut(early: TrainRows, recent: TrainRows) -> str | None:
-    """Warn if most episodes end at a limit."""
-    turns, tokens = _share(recent, "too_many_turns"), _share(recent, "too_long")
-    if turns is None or tokens is None or turns + tokens < MANY_ENDS:
+    """Warn if most episodes end at a limit, and hardly fewer than at the start."""
+    limits = {"too_many_turns": "at the limit of turns", "too_long": "for want of room for another turn"}
+    share, before = _share(recent, *limits), _share(early[:FIRST_ROWS], *limits)
+    if share is None or before is None or share < max(MANY_ENDS, before - CUT_STAYS):
         return None
-    return f"{turns:.0%} of episodes end at the limit of turns, and {tokens:.0%} for want of tokens"
+    parts = [f"{part:.0%} {where}" for end, where in limits.items() if (part := _share(recent, end))]
+    return f"episodes end before they are won or lost: {' and '.join(parts)}, {before:.0%} at the start"
 
 
 def wins_do_not_follow(early: TrainRows, recent: TrainRows) -> str | None:

@@ -55,21 +55,17 @@ def trained_rollouts(
 def known_advantages(recipe: ResolvedRecipe, groups: Sequence[Group]) -> list[float | tuple[float, ...] | None] | None:
     """Advantage of each rollout of the batch in order, or of each of its turns; None for rollouts outside the loss.
 
-    The result is None if rewards alone do not decide advantages: with a critic, a KL penalty in the reward, statistics
-    of the whole run, or credit by turn.
+    The result is None if rewards alone do not decide advantages: with a critic, a KL penalty in the reward, or
+    statistics of the whole run.
     """
     is_known = recipe.critic.type == "none" and recipe.advantage != "running"
-    if (
-        any(group.is_credited_by_turn for group in groups)
-        or not is_known
-        or (recipe.kl.coefficient > 0 and recipe.kl.where == "reward")
-    ):
+    if not is_known or (recipe.kl.coefficient > 0 and recipe.kl.where == "reward"):
         return None
     survive = trained_groups(recipe.zero_variance, groups)
     survivors = [group for group, survives in zip(groups, survive, strict=True) if survives]
     if not survivors:
         return [None for group in groups for _ in group.rollouts]
-    given, credited = credited_rewards(survivors, [group.rewards for group in survivors])
+    given, credited = credited_rewards(survivors)
     advantages_PG, _ = advantages(given, recipe.advantage, RunningStatistics())
     of_rollout: dict[int, list[float]] = {}
     for one in credited:

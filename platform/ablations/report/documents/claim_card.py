@@ -14,6 +14,7 @@ from ablations.report.figures.curves import CURVES_LEGEND, curves_chart
 from ablations.study.claims import Claim, Quantity
 from ablations.text import compute_text, counted, interval_text
 from scalerl.recipe import ResolvedRecipe
+from scalerl.recipe.episodes import Episodes, turn_limit
 
 OUTCOMES: dict[ClaimOutcome, str] = {
     "holds": "the interval lies on the claimed side, or within the claimed margin; over scales, the word is the "
@@ -138,8 +139,12 @@ def unlike_the_paper(recipe: ResolvedRecipe, parameters: int) -> list[str]:
     tasks = [task.title for task in recipe.tasks]
     if tasks != ["math"]:
         said.append(f"The task is {' and '.join(tasks)}, not mathematics.")
-    if recipe.generation.max_tokens != 14336:
-        said.append(f"Answers have up to {recipe.generation.max_tokens:,} tokens, not 14,336.")
+    episodes, most = [task for task in recipe.tasks if isinstance(task, Episodes)], recipe.generation.max_tokens
+    if most != 14336 and len(episodes) < len(recipe.tasks):
+        said.append(f"Answers have up to {most:,} tokens, not 14,336.")
+    for task in episodes:
+        limits = f"{counted(task.turns, 'turn')} of {turn_limit(task, most):,} tokens"
+        said.append(f"Episodes of {task.title} have up to {limits}, not one answer of up to 14,336.")
     rollouts = recipe.batch.prompts * recipe.batch.generations
     if rollouts != 768:
         said.append(f"A step has {recipe.batch.prompts} x {recipe.batch.generations} rollouts, not 48 x 16.")
