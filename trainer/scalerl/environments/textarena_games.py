@@ -17,7 +17,6 @@ from scalerl.errors import Rejected
 
 TEXTARENA = import_module("textarena")
 OUT_OF_TURNS = re.compile(r"\blimit\b|used all \d+ moves|taken \d+ turns|maximum of \d+ turns")
-"""How games say that their own limit of turns is reached."""
 
 
 def made(name: str, settings: dict[str, Any]) -> "TextArenaGame":
@@ -45,14 +44,16 @@ class TextArenaGame:
         if not self.game.step(text)[0]:
             return Reply(self._news())
         rewards, facts = self.game.close()
-        reward, reason = float(rewards[0]), str(facts[0].get("reason", ""))
-        broken = facts[0].get("invalid_move")
-        lost = "too_many_turns" if OUT_OF_TURNS.search(reason) else "lost"
-        return Reply(reason, reward, "rules_broken" if broken else "won" if reward >= 1 else lost)
+        paid, reason = rewards[0], str(facts[0].get("reason", ""))
+        reward = -1.0 if isinstance(paid, str) else float(paid)  # Countdown gives reward and reason the wrong way round
+        lost = "rules_broken" if facts[0].get("invalid_move") else "lost"
+        late = "too_many_turns" if OUT_OF_TURNS.search(reason) and lost == "lost" else lost
+        return Reply(reason, reward, "won" if reward >= 1 else late)
 
     def _news(self) -> str:
         said = self.game.get_observation()[1]
-        return said if isinstance(said, str) else "\n".join(text for _, text, of in said if of.name != "PLAYER_ACTION")
+        own = TEXTARENA.ObservationType.PLAYER_ACTION
+        return said if isinstance(said, str) else "\n".join(str(one[1]) for one in said if own not in one)
 
     def close(self) -> None:
         """Nothing is held."""
