@@ -34,9 +34,6 @@ class ReasoningProblem:
         score = float(self.source.score_answer(text.strip(), self.problem))
         return Reply("", 2 * score - 1, "won" if score >= 1 else "lost")
 
-    def close(self) -> None:
-        """Nothing is held."""
-
     def demonstrate(self) -> str:
         """The right answer."""
         return str(self.problem["answer"])

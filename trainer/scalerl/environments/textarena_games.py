@@ -17,6 +17,7 @@ from scalerl.errors import Rejected
 
 TEXTARENA = import_module("textarena")
 OUT_OF_TURNS = re.compile(r"\blimit\b|used all \d+ moves|taken \d+ turns|maximum of \d+ turns")
+"""How games say that their own limit of turns is reached."""
 
 
 def made(name: str, settings: dict[str, Any]) -> "TextArenaGame":
@@ -46,14 +47,12 @@ class TextArenaGame:
         rewards, facts = self.game.close()
         paid, reason = rewards[0], str(facts[0].get("reason", ""))
         reward = -1.0 if isinstance(paid, str) else float(paid)  # Countdown gives reward and reason the wrong way round
-        lost = "rules_broken" if facts[0].get("invalid_move") else "lost"
-        late = "too_many_turns" if OUT_OF_TURNS.search(reason) and lost == "lost" else lost
-        return Reply(reason, reward, "won" if reward >= 1 else late)
+        if facts[0].get("invalid_move"):
+            return Reply(reason, reward, "rules_broken")
+        lost = "too_many_turns" if OUT_OF_TURNS.search(reason) else "lost"
+        return Reply(reason, reward, "won" if reward >= 1 else lost)
 
     def _news(self) -> str:
         said = self.game.get_observation()[1]
         own = TEXTARENA.ObservationType.PLAYER_ACTION
         return said if isinstance(said, str) else "\n".join(str(one[1]) for one in said if own not in one)
-
-    def close(self) -> None:
-        """Nothing is held."""
