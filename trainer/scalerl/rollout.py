@@ -67,6 +67,8 @@ class Turn:
     """Index after its last token; what the environment answers stands from here to the start of the next turn."""
     reward: float
     """What the environment gave for it."""
+    environment_s: float = 0.0
+    """Seconds that the environment took to answer, on the wall clock."""
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -13,7 +13,7 @@ from ablations.text import compute_title
 
 Counter = Literal["compute_gpu_hours", "step", "wall_s"]
 RAW_OPACITY = 0.25
-ENDS = "ends_"
+ENDS_BEGIN = "ends_"
 """What the metrics begin with that are shares of episodes by why they ended."""
 MOST_DRAWN = 600
 """Limit on the points of a line; a figure has too few columns of pixels to show more."""
@@ -104,12 +104,12 @@ def metric_lines(rows: pd.DataFrame, metric: str, against: Counter, smoothed: in
 
 def ends_chart(rows: pd.DataFrame, compute_name: str, *, smoothed: int, height: float) -> Chart | None:
     """Shares of episodes by why they ended against compute, a line for each reason that has occurred; None without."""
-    names = [name for name in rows if str(name).startswith(ENDS) and pd.Series(rows[name]).max() > 0]
+    names = [name for name in rows if str(name).startswith(ENDS_BEGIN) and pd.Series(rows[name]).max() > 0]
     lines = []
     for place, name in enumerate(map(str, names)):
         drawn = thinned_rows(rows, "compute_gpu_hours", name)
         width = max(1, smoothed * len(drawn) // max(1, len(rows)))
-        reason = name.removeprefix(ENDS).replace("_", " ")
+        reason = name.removeprefix(ENDS_BEGIN).replace("_", " ")
         lines.append(
             Series(
                 x=drawn["compute_gpu_hours"].to_numpy(), colour=COLOURS[place % len(COLOURS)], width=2.0,

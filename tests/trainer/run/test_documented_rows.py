@@ -3,6 +3,7 @@
 import pytest
 from formats_page import documented_field, section, train_fields
 from trainer.tiny import SETTINGS, tiny_recipe
+from trainer.wall import wall_recipe
 
 from scalerl.run.run_folder import RunFolder
 from scalerl.run.run_log import read_rows
@@ -34,13 +35,14 @@ RECIPES = {  # prompts without variance are kept, so that no step is skipped
     },
     "mix": {"tasks": [SETTINGS["tasks"][0], {**SETTINGS["tasks"][0], "name": "other"}], "zero_variance": "keep"},
 }
+EPISODES, MEASURED = {"turns", "earned", "environment_tokens", "ends"}, {"environment_s"}
 ONLY = {
     "critic": {"value_loss", "value_grad_norm", "value_clipped", "explained_variance"},
     "experts": {"balance"},
     "fp16": {"loss_scale"},
     "kl": {"kl"},
     "correction": {"corrected_below", "corrected_above"},
-    "episodes": {"turns", "earned", "environment_tokens", "ends"},
+    "episodes": EPISODES,
     "mix": {"mismatch_task_name"},
 }
 
@@ -64,4 +66,14 @@ def test_a_recipe_adds_the_documented_fields(tmp_path, name):
 
 
 def test_every_field_of_some_recipes_is_written_by_one_of_these():
-    assert train_fields()[1] == set().union(*ONLY.values())
+    assert train_fields()[1] == MEASURED.union(*ONLY.values())
+
+
+def test_on_the_wall_clock_the_time_of_environments_is_a_field_too(tmp_path):
+    folder = RunFolder(tmp_path)
+    folder.create(wall_recipe(**RECIPES["episodes"]), seed=0)
+    train(folder.path, budget_gpu_hours=0.001, warm_starts=tmp_path / "warm_starts")
+    rows = list(read_rows(folder.metrics, kind="train"))
+    assert set().union(*rows) >= EPISODES | MEASURED
+    # A game of this package answers at once, and no environment takes longer than the run.
+    assert all(0 < row["environment_s"] < min(1.0, row["wall_s"]) for row in rows)

@@ -13,9 +13,10 @@ import pickle
 import random
 import signal
 import sys
+import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from types import FrameType
 from typing import Any, Literal, TypeVar
 
@@ -61,6 +62,10 @@ class Host:
 
     def answer(self, ask: EnvironmentCall) -> Reply:
         """The environment's reply; one with an end `error` or `timed_out` and its reason if the call fails."""
+        began = time.monotonic()
+        return replace(self._answer(ask), seconds=time.monotonic() - began)
+
+    def _answer(self, ask: EnvironmentCall) -> Reply:
         try:
             match ask.what:
                 case "start":

@@ -27,6 +27,8 @@ class Reply:
     """Reward of this turn."""
     end: End | None = None
     """Why the episode ends here; None if it goes on."""
+    seconds: float = field(default=0.0, compare=False)
+    """Time that the environment took; filled in by its process."""
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -11,7 +11,9 @@ def episode_columns(rollouts: Sequence[Rollout]) -> dict[str, float]:
     played = [(one, one.episode) for one in rollouts if one.episode is not None]
     if not played:
         return {}
+    took = sum(turn.environment_s for _, episode in played for turn in episode.turns)
     return {
+        **({"environment_s": took / len(played)} if took else {}),
         "turns": sum(len(episode.turns) for _, episode in played) / len(played),
         "earned": sum(episode.earned for _, episode in played) / len(played),
         "environment_tokens": sum(len(one.tokens) - one.num_written for one, _ in played) / len(played),

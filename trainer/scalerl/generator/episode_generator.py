@@ -235,7 +235,8 @@ class EpisodeGenerator(Generator):
         """Give the reply to the policy as its next turn, or end the episode."""
         reply = episode.fault or reply
         task = self.tasks[episode.request.prompt.task]
-        episode.turns[-1] = replace(episode.turns[-1], reward=reply.reward)
+        took = reply.seconds if self.clock == "wall" else 0.0  # the other clocks repeat to the bit
+        episode.turns[-1] = replace(episode.turns[-1], reward=reply.reward, environment_s=took)
         end, why, tokens = reply.end, reply.text, ()
         if end is None and len(episode.turns) == task.turns:
             end = "too_many_turns"
