@@ -54,7 +54,8 @@ def forecast(
     if score is not None and not 0 < score <= 1:
         raise AblationsError(f"--score: found {score:g}; must be a pass rate above 0 and at most 1")
     if backtest:
-        refuse_idle("--backtest", {"--budget": budget and budget[0], "--score": score})
+        idle = {"--budget": budget and budget[0], "--score": score, "--reference": reference}
+        refuse_idle("--backtest", idle)
     started = with_task(find_sweep(home, sweep), task)
     if reference is not None:
         started = with_baseline(started, reference)

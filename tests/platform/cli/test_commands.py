@@ -235,6 +235,7 @@ def command(monkeypatch, capsys):
         (["sync", "--every", "5"], "--every 5 has no effect without --watch"),
         (["sync", "--watch", "--json"], "--json has no effect with --watch"),
         *((["status", "-w", option], f"{option} has no effect with --watch") for option in ("--json", "--all")),
+        (["forecast", "loo", "--backtest", "--reference", "loo-loss"], "loo-loss has no effect with --backtest"),
         (["mcp", "--allow-sweeps"], "--allow-sweeps: --most-compute is missing"),
         (["mcp", "--most-compute", "9"], "--most-compute 9 has no effect without --allow-sweeps"),
         (["mcp", "--allow-sweeps", "--most-compute", "nan"], "found nan; must be a number greater than 0"),

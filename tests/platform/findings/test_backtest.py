@@ -60,6 +60,20 @@ def test_where_nothing_rises_any_more_the_last_readings_are_carried_on():
     assert tested.scores[0].skill < 0
 
 
+@pytest.mark.parametrize("top", [1.0, 0.9, 0.7])
+def test_a_run_that_ends_exactly_at_the_highest_pass_rate_is_held(top):
+    def saturated(seed, variant):
+        compute = np.arange(0, 41.0)
+        noise = 0.003 * np.random.default_rng([seed, variant]).standard_normal(41)
+        score = np.minimum(top * (1 - 0.8 * np.exp(-compute / 3)) + noise, top)
+        return Curve(name=f"{variant}-s{seed}", compute=compute, score=np.where(compute > 25, top, score))
+
+    curves = {f"{one}": [saturated(seed, one) for seed in range(3)] for one in range(2)}
+    tested = backtest(curves, FitSettings(ceiling=top))
+    assert [(one.num_runs, one.coverage) for one in tested.scores] == [(6, 1.0)] * 3
+    assert max(one.hi for one in tested.checks) == pytest.approx(top)
+
+
 def test_the_interval_score_is_that_of_gneiting_and_raftery():
     measured, lo, hi = np.array([0.5, 0.5, 0.5]), np.array([0.4, 0.55, 0.3]), np.array([0.6, 0.65, 0.45])
     # 0.2; 0.1 + 40 * 0.05; 0.15 + 40 * 0.05
