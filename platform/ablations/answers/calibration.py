@@ -12,7 +12,7 @@ That is split conformal prediction (arXiv 2107.07511) with sqrt(L) as the scale,
 """
 
 from dataclasses import dataclass, replace
-from functools import cached_property, lru_cache
+from functools import cached_property
 
 import numpy as np
 
@@ -22,9 +22,7 @@ KERNEL_SD = 0.25
 """Standard deviation of the kernel, in ln L."""
 FEWEST_TO_CHOOSE = 4
 """Smallest number of finished runs that can prefer another forecast."""
-INTERPOLATED_FROM = 32
-"""Number of distances from which shifts are interpolated."""
-LEAST_DISTANCE, MOST_DISTANCE, NUM_KNOWN = 1e-3, 10.0, 512
+LEAST_DISTANCE = 1e-3
 FURTHEST = 1.25
 """Greatest L up to which a shift grows: finished runs are cut at .3 at the earliest, and say nothing beyond."""
 
@@ -58,10 +56,10 @@ class Calibration:
         """What the other runs teach."""
         return replace(self, errors=tuple(one for one in self.errors if one.run != run))
 
-    @property
+    @cached_property
     def num_runs(self) -> int:
         """Number n of finished runs."""
-        return len(self._runs)
+        return len({one.run for one in self.errors})
 
     @property
     def weight(self) -> float:
@@ -70,25 +68,11 @@ class Calibration:
 
     def shifts(self, variant: str, distance: np.ndarray, *, without: str | None = None) -> np.ndarray:
         """What is added to the centre of a run of this variant at each distance, in units of sqrt(L)."""
-        if distance.size > INTERPOLATED_FROM:
-            at, known = self._known_shifts(variant)
-            return np.interp(np.log(np.maximum(distance, LEAST_DISTANCE)), at, known)
-        names = np.array([run != without for run in self._runs], dtype=bool)
-        if not names.any():
+        if not self.errors:
             return np.zeros(distance.size)
-        means = self._mean_errors(np.log(np.maximum(distance, LEAST_DISTANCE)))[:, names]
-        of_all = means.sum(axis=1) / (names.sum() + PRIOR_RUNS)
-        own = means[:, [of == variant for of, is_kept in zip(self._runs.values(), names, strict=True) if is_kept]]
-        num_own = own.shape[1]
-        share = num_own * VARIANT_SHARE / (1 - VARIANT_SHARE + num_own * VARIANT_SHARE)
-        return of_all + share * (own.mean(axis=1) - of_all) if num_own else of_all
-
-    @lru_cache(maxsize=512)  # noqa: B019 - one entry a variant, and calibrations are few
-    def _known_shifts(self, variant: str) -> tuple[np.ndarray, np.ndarray]:
-        """ln L and the shifts there, for interpolation: a curve asks for hundreds of computes."""
-        at = np.linspace(np.log(LEAST_DISTANCE), np.log(MOST_DISTANCE), NUM_KNOWN)
-        parts = [self.shifts(variant, np.exp(some)) for some in np.split(at, NUM_KNOWN // INTERPOLATED_FROM)]
-        return at, np.concatenate(parts)
+        at = np.log(np.maximum(distance, LEAST_DISTANCE))
+        own, others = self._variants == variant, self._names != without
+        return _shifts(self._mean_errors(at), others, own)
 
     def quantiles(self, shares: np.ndarray) -> np.ndarray:
         """Quantiles of what the shifts leave, in units of sqrt(L)."""
@@ -97,7 +81,7 @@ class Calibration:
     @property
     def mean_error(self) -> float:
         """Mean absolute error of forecasts of finished runs that the others have calibrated, in pass rate."""
-        return float(np.mean(np.abs(self._left) * np.sqrt([one.distance for one in self._by_run])))
+        return float(np.mean(np.abs(self._left) * np.sqrt(self._distances)))
 
     @property
     def prefers_carried(self) -> bool:
@@ -116,19 +100,27 @@ class Calibration:
         return np.array([one.carried if self.is_carried else one.error for one in self._by_run])
 
     @cached_property
-    def _runs(self) -> dict[str, str]:
-        """The variant of each run."""
-        return {one.run: one.variant for one in self._by_run}
+    def _distances(self) -> np.ndarray:
+        return np.array([one.distance for one in self._by_run])
 
     @cached_property
     def _starts(self) -> np.ndarray:
         """Place of each run's first error."""
-        names = [one.run for one in self._by_run]
-        return np.array([names.index(run) for run in self._runs])
+        names = np.array([one.run for one in self._by_run])
+        return np.flatnonzero(np.append(True, names[1:] != names[:-1]))
+
+    @cached_property
+    def _names(self) -> np.ndarray:
+        return np.array([self._by_run[place].run for place in self._starts])
+
+    @cached_property
+    def _variants(self) -> np.ndarray:
+        """The variant of each run."""
+        return np.array([self._by_run[place].variant for place in self._starts])
 
     def _mean_errors(self, at: np.ndarray) -> np.ndarray:
         """The mean error of each run about each ln L, shape (num_distances, num_runs)."""
-        off = (at[:, None] - np.log([one.distance for one in self._by_run])) ** 2 / (2 * KERNEL_SD**2)
+        off = (at[:, None] - np.log(self._distances)) ** 2 / (2 * KERNEL_SD**2)
         sizes = np.diff(self._starts, append=len(self._by_run))
         weights = np.exp(np.repeat(np.minimum.reduceat(off, self._starts, axis=1), sizes, axis=1) - off)
         weighed = np.add.reduceat(weights * self._values, self._starts, axis=1)
@@ -137,8 +129,22 @@ class Calibration:
     @cached_property
     def _left(self) -> np.ndarray:
         """What the shifts that the other runs give leave of each error."""
-        shifts = [self.shifts(one.variant, np.array([one.distance]), without=one.run)[0] for one in self._by_run]
-        return self._values - shifts
+        sizes = np.diff(self._starts, append=len(self._by_run))
+        others = np.repeat(~np.eye(self.num_runs, dtype=bool), sizes, axis=0)
+        own = np.repeat(self._variants[:, None] == self._variants, sizes, axis=0)
+        return self._values - _shifts(self._mean_errors(np.log(self._distances)), others, own)
+
+
+def _shifts(means: np.ndarray, is_kept: np.ndarray, is_own: np.ndarray) -> np.ndarray:
+    """The shift at each distance from the mean errors of the runs that are kept, and of those of the variant.
+
+    `means` has shape (num_distances, num_runs), the others that or (num_runs,).
+    """
+    is_own = is_own & is_kept
+    of_all = np.where(is_kept, means, 0.0).sum(axis=1) / (is_kept.sum(axis=-1) + PRIOR_RUNS)
+    num_own = is_own.sum(axis=-1)
+    own = np.where(is_own, means, 0.0).sum(axis=1) / np.maximum(num_own, 1)
+    return of_all + num_own * VARIANT_SHARE / (1 - VARIANT_SHARE + num_own * VARIANT_SHARE) * (own - of_all)
 
 
 UNCALIBRATED = Calibration()

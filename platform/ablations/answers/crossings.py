@@ -53,8 +53,9 @@ def _crossing(prospect: VariantFits, other: VariantFits, spread: RunToRun) -> Cr
     ahead = prospect.draws(grid) - _draws_along(other, tuple(grid.tolist()))
     if min(len(prospect.fits), len(other.fits)) > 1:
         ahead = ahead + spread.differences(starts_of(prospect.fits), starts_of(other.fits), len(ahead))[:, None]
-    at = _last_crossings(ahead, grid)
-    crosses, leads = np.isfinite(at), float(np.mean(_last_sign(ahead) > 0))
+    signs = np.sign(ahead)
+    at = _last_crossings(ahead, signs, grid)
+    crosses, leads = np.isfinite(at), float(np.mean(_last_sign(signs) > 0))
     if not crosses.any():
         return Crossing(compute=None, lo=None, hi=None, probability=0.0, leads_after=leads)
     found = drawn_interval(at[crosses])
@@ -68,17 +69,16 @@ def _draws_along(prospect: VariantFits, grid: tuple[float, ...]) -> np.ndarray:
     return prospect.draws(np.array(grid))
 
 
-def _last_crossings(ahead: np.ndarray, grid: np.ndarray) -> np.ndarray:
+def _last_crossings(ahead: np.ndarray, signs: np.ndarray, grid: np.ndarray) -> np.ndarray:
     """Compute at which each row changes sign for the last time; infinite if it never does."""
-    changes = np.sign(ahead[:, 1:]) * np.sign(ahead[:, :-1]) < 0
+    changes = signs[:, 1:] * signs[:, :-1] < 0
     node = changes.shape[1] - np.argmax(changes[:, ::-1], axis=1)
     at = root(ahead, grid, node)
     at[~changes.any(axis=1)] = np.inf
     return at
 
 
-def _last_sign(ahead: np.ndarray) -> np.ndarray:
+def _last_sign(signs: np.ndarray) -> np.ndarray:
     """The last nonzero sign of each row, since curves that end at 1 together are level there."""
-    signs = np.sign(ahead)
     last = signs.shape[1] - 1 - np.argmax(signs[:, ::-1] != 0, axis=1)
     return signs[np.arange(last.size), last]

@@ -34,7 +34,9 @@ from ablations.text import or_dots
 
 FURTHEST_SEARCH = 100.0
 """Limit of every search, as a multiple of the largest fitted compute."""
-NUM_GRID = 400
+NUM_GRID = 200
+NUM_KNOTS = 48
+"""Number of computes from which those between are interpolated in ln C."""
 INNER = (0.1, 0.9)
 OUTER = (0.025, 0.975)
 ONE_POINT = 0.01
@@ -97,10 +99,8 @@ class VariantFits:
         return _draws_about(self, float(compute[0]))[:, 1:2] if compute.size == 1 else self._draws(compute)
 
     def _draws(self, compute: np.ndarray) -> np.ndarray:
-        total = np.zeros((self.fits[0].draws.A.size, compute.size))
-        for fit in self.fits:
-            total += run_draws(fit, self.fits, compute, self.variant, self.calibration)
-        return (total / len(self.fits)).clip(0, self.highest)
+        drawn = mean_draws(self.fits, self.fits, compute, self.variant, self.calibration)
+        return drawn.clip(0, self.highest, out=drawn)
 
     @cached_property
     def _own_scatter(self) -> Repeats:
@@ -126,8 +126,8 @@ def _draws_about(variant: VariantFits, compute: float) -> np.ndarray:
     return variant._draws(compute * np.exp(SLOPE_STEP * np.array([-0.5, 0.0, 0.5])))
 
 
-def run_draws(
-    fit: LawFit,
+def mean_draws(
+    fits: Sequence[LawFit],
     siblings: Sequence[LawFit],
     compute: np.ndarray,
     variant: str,
@@ -135,21 +135,32 @@ def run_draws(
     *,
     num_readings: int = 0,
 ) -> np.ndarray:
-    """Draws of one run at each compute, shape (num_draws, num_compute); `siblings` are the runs of its variant, itself
-    among them. With `num_readings` they are draws of the mean of so many readings.
+    """Draws of the mean of some runs at each compute, shape (num_draws, num_compute); `siblings` are all runs of their
+    variant. With `num_readings` they are draws of the mean of so many readings.
     """
-    within = compute < WHOLE_FROM * fit.window[1]
-    drawn = np.empty((fit.draws.A.size, compute.size))
-    drawn[:, within] = fit.predict_draws(compute[within])
-    beyond = compute > fit.window[1]
-    if not beyond.any():
-        return drawn
-    at, share = compute[beyond], np.log(compute[beyond] / fit.window[1]) / np.log(WHOLE_FROM)
-    ahead = _ahead(fit, siblings, at, variant, calibration, num_readings)
-    blended = share < 1
-    ahead[:, blended] += (1 - share[blended]) * (drawn[:, beyond][:, blended] - ahead[:, blended])
-    drawn[:, beyond] = ahead
-    return drawn
+    total = np.zeros((fits[0].draws.A.size, compute.size))
+    level, slopes, scores = np.zeros(compute.size), [], []
+    for fit in fits:
+        with np.errstate(divide="ignore"):
+            share = (np.log(compute / fit.window[1]) / np.log(WHOLE_FROM)).clip(0, 1)
+        if (share < 1).any():
+            within = slice(np.flatnonzero(share < 1)[-1] + 1)
+            drawn = fit.predict_draws(compute[within])
+            drawn *= 1 - share[within]
+            total[:, within] += drawn
+        if (share > 0).any():
+            beyond = slice(np.argmax(share > 0), None)
+            centre, *widths = _ahead(fit, siblings, compute[beyond], variant, calibration, num_readings)
+            level[beyond] += share[beyond] * centre
+            for width in widths:
+                slopes.append(np.zeros(compute.size))
+                slopes[-1][beyond] = share[beyond] * width
+            scores += [_scores(fit, variant), _quantiles(calibration, fit, variant)]
+    if scores:
+        total += np.stack(scores, axis=1) @ np.stack(slopes)
+        total += level
+    total /= len(fits)
+    return total
 
 
 def _ahead(
@@ -159,18 +170,23 @@ def _ahead(
     variant: str,
     calibration: Calibration,
     num_readings: int,
-) -> np.ndarray:
+) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Of a run at each compute beyond its last reading: the centre with its shift, and the factors of z and of q."""
+    if compute.size > NUM_KNOTS:
+        knots = np.geomspace(compute.min(), compute.max(), NUM_KNOTS)
+        of_knots = _ahead(fit, siblings, knots, variant, calibration, num_readings)
+        centre, of_z, of_q = (np.interp(np.log(compute), np.log(knots), values) for values in of_knots)
+        return centre, of_z, of_q
     centre, spread, rise = ahead_of(fit, siblings, compute, num_readings=num_readings)
     unclaimed = (1 - RISE) * rise.clip(0)
     if calibration.is_carried:
         centre, unclaimed = np.full_like(centre, standing_of(fit).carried), rise.clip(0)
-    z, distance, w = _scores(fit, variant), distance_from(fit, compute), calibration.weight
-    drawn = centre + (1 - w) * spread * z[:, None]
+    distance, w = distance_from(fit, compute), calibration.weight
     if w:
         shift = calibration.shifts(variant, distance) * np.sqrt(distance.clip(max=FURTHEST))
         # Early parts of finished runs rise more than is left to rise: no shift passes the whole rise of eq. 1.
-        drawn += np.minimum(shift, unclaimed) + w * np.sqrt(distance) * _quantiles(calibration, fit, variant)[:, None]
-    return drawn
+        centre = centre + np.minimum(shift, unclaimed)
+    return centre, (1 - w) * spread, w * np.sqrt(distance)
 
 
 @lru_cache(maxsize=1024)
@@ -184,7 +200,8 @@ def _scores(fit: LawFit, variant: str) -> np.ndarray:
 
 @lru_cache(maxsize=1024)
 def _quantiles(calibration: Calibration, fit: LawFit, variant: str) -> np.ndarray:
-    return calibration.quantiles(ndtr(_scores(fit, variant)))
+    """q of each draw of a run; 0 where finished runs have no weight."""
+    return calibration.quantiles(ndtr(_scores(fit, variant))) if calibration.weight else np.zeros(fit.draws.A.size)
 
 
 def _normal_scores(values: np.ndarray) -> np.ndarray:

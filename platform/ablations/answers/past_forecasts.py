@@ -16,6 +16,8 @@ from ablations.text import compute_text, counted
 
 FRACTIONS = (0.3, 0.5, 0.7)
 """Fitted shares of a run's compute; the paper forecasts from the first half (ScaleRL §2.1)."""
+NUM_DRAWS, NUM_FOR_MEDIANS = 500, 100
+"""Number of draws of a part for its forecast, and where nothing but medians is asked for."""
 NUM_LAST = 3
 """Number of readings at the end of a run whose mean is foretold."""
 
@@ -59,13 +61,13 @@ class Cut:
 
 
 def cuts_of(
-    variant: str, curves: Sequence[Curve], fraction: float, settings: FitSettings
+    variant: str, curves: Sequence[Curve], fraction: float, settings: FitSettings, *, num_draws: int = NUM_DRAWS
 ) -> tuple[list[Cut], dict[str, str]]:
     """The finished runs of a variant cut at a share of their compute, and the reason of each that cannot be."""
     fits, reasons = {}, {}
     for curve in curves:
         try:
-            fits[curve.name] = _first_part(curve, fraction, settings)
+            fits[curve.name] = _first_part(curve, fraction, settings, num_draws)
         except AblationsError as error:
             reasons[curve.name] = str(error)
     siblings = tuple(fits.values())
@@ -80,13 +82,13 @@ def cuts_of(
 def past_errors(variant: str, curves: Sequence[Curve], settings: FitSettings) -> Iterator[PastError]:
     """The errors of all forecasts of the finished runs of a variant."""
     for fraction in FRACTIONS:
-        cuts, _ = cuts_of(variant, curves, fraction, settings)
+        cuts, _ = cuts_of(variant, curves, fraction, settings, num_draws=NUM_FOR_MEDIANS)
         yield from (cut.error for cut in cuts)
 
 
-def _first_part(curve: Curve, fraction: float, settings: FitSettings) -> LawFit:
+def _first_part(curve: Curve, fraction: float, settings: FitSettings, num_draws: int) -> LawFit:
     fit_to = fraction * float(curve.compute[-1])
     if (found := int(np.sum(curve.compute > fit_to))) < NUM_LAST:
         needed = f"{counted(found, 'evaluation')} beyond {compute_text(fit_to)}; a check needs {NUM_LAST}"
         raise AblationsError(f"curve {curve.name!r}: {needed}")
-    return fit_law(curve, replace(settings, fit_to=fit_to))
+    return fit_law(curve, replace(settings, fit_to=fit_to), num_draws=num_draws)

@@ -304,6 +304,7 @@ def _midpoints(number: int) -> np.ndarray:
     return (np.arange(number) + 0.5) / number
 
 
+@lru_cache(maxsize=16)  # every run asks for the same
 def _scales(spread: RunToRun, num_draws: int) -> np.ndarray:
     """Draws of a standard deviation over its estimate, sqrt(f / chi^2(f)), shuffled; 1 if it is assumed."""
     pool = spread.paired or spread.within
@@ -323,7 +324,7 @@ def _mean_offsets(spread: RunToRun, of_run: float, of_start: float, num_draws: i
     return offsets
 
 
-@lru_cache(maxsize=64)
+@lru_cache(maxsize=1024)  # one entry a run of a sweep, for every budget
 def _run_offsets(spread: RunToRun, num_draws: int, seed: int, start: int | None) -> np.ndarray:
     normal = ndtri(_midpoints(num_draws))
     of_run = np.random.default_rng([2, seed]).permutation(normal)

@@ -65,12 +65,7 @@ def standing_of(fit: LawFit) -> Standing:
 
 def median_law(fit: LawFit, compute: np.ndarray) -> np.ndarray:
     """f at each compute."""
-    return _median_law(fit, compute.tobytes())
-
-
-@lru_cache(maxsize=64)  # the runs of a variant ask each other for the same
-def _median_law(fit: LawFit, compute: bytes) -> np.ndarray:
-    return np.median(_some_draws(fit, np.frombuffer(compute)), axis=0)
+    return np.median(_some_draws(fit, compute), axis=0)
 
 
 def _some_draws(fit: LawFit, compute: np.ndarray) -> np.ndarray:
@@ -93,18 +88,24 @@ def ahead_of(fit: LawFit, variant: Sequence[LawFit], compute: np.ndarray, *, num
     of so many readings, whose noise counts too.
     """
     run, runs = standing_of(fit), [standing_of(one) for one in variant]
-    last = np.array([fit.window[1]])
-    rises = [median_law(one, compute) - median_law(one, last) for one in variant]
-    rise = (median_law(fit, compute) - median_law(fit, last) + np.mean(rises, axis=0)) / 2
-    drawn = _some_draws(fit, np.append(last, compute))
-    low, high = np.quantile(drawn[:, 1:] - drawn[:, :1], TAILS, axis=0)
+    own, width = _rise(fit, compute.tobytes())
+    rise = (own + np.mean([_rise(one, compute.tobytes())[0] for one in variant], axis=0)) / 2
     noise = float(np.mean([one.noise for one in runs]))
     drawdown = max(float(np.mean([one.drawdown - one.noise / np.sqrt(one.k) for one in runs])), 0.0)
     distance = distance_from(fit, compute)
     of_readings = 1 / num_readings if num_readings else 0.0
     variance = noise**2 * (1 / run.k + of_readings + WANDER**2 * distance)
-    variance += (RISE_SD * rise) ** 2 + ((high - low) / NORMAL_WIDTH) ** 2
+    variance += (RISE_SD * rise) ** 2 + (width / NORMAL_WIDTH) ** 2
     return Ahead(run.now + RISE * rise - DRAWDOWN * drawdown, np.sqrt(variance), rise)
+
+
+@lru_cache(maxsize=64)  # the runs of a variant ask each other for the same
+def _rise(fit: LawFit, compute: bytes) -> tuple[np.ndarray, np.ndarray]:
+    """The rise of f from the last reading to each compute, and the width of the 95 % interval of the draws' rises."""
+    drawn = _some_draws(fit, np.append(fit.window[1], np.frombuffer(compute)))
+    centre = np.median(drawn, axis=0)
+    low, high = np.quantile(drawn[:, 1:] - drawn[:, :1], TAILS, axis=0)
+    return centre[1:] - centre[0], high - low
 
 
 def distance_from(fit: LawFit, compute: np.ndarray) -> np.ndarray:

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from ablations.answers.calibration import Calibration
-from ablations.answers.forecasts import run_draws
+from ablations.answers.forecasts import mean_draws
 from ablations.answers.past_forecasts import FRACTIONS, NUM_LAST, Cut, cuts_of
 from ablations.fit.curve import Curve
 from ablations.fit.options import FitSettings
@@ -171,7 +171,7 @@ def check_cut(cut: Cut, calibration: Calibration) -> Check:
 
 def _foretold(cut: Cut, calibration: Calibration) -> tuple[float, float, float]:
     """The forecast of the mean of the last readings with its 95 % interval."""
-    drawn = run_draws(cut.fit, cut.siblings, cut.compute, cut.variant, calibration, num_readings=NUM_LAST).clip(
+    drawn = mean_draws((cut.fit,), cut.siblings, cut.compute, cut.variant, calibration, num_readings=NUM_LAST).clip(
         0, cut.fit.settings.highest
     )
     value, lo, hi = np.quantile(drawn.mean(axis=1), (0.5, 0.025, 0.975)).tolist()

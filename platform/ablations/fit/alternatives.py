@@ -13,9 +13,9 @@ from ablations.fit.engine.ceiling_profile import CHI_SQUARED_95
 from ablations.fit.engine.family import DELAYED, FAMILIES, LATE_STARTS, LOG_LINEAR, SIGMOID, delayed
 from ablations.fit.engine.noise import AR1, Noise
 from ablations.fit.engine.posterior import Draws, sample
-from ablations.fit.engine.projection import best_nodes
+from ablations.fit.engine.projection import best_nodes, rough_nodes
 from ablations.fit.engine.zoom import COARSE
-from ablations.fit.family_weights import family_weights, rough_nodes
+from ablations.fit.family_weights import family_weights
 from ablations.fit.readings import Readings
 
 LEAST_CANDIDATES = 200

@@ -1,7 +1,6 @@
 """The weight of each family of curves, by how well its best curve fits and how many parameters it has."""
 
 from collections.abc import Sequence
-from functools import lru_cache
 
 import numpy as np
 
@@ -11,11 +10,12 @@ from ablations.fit.engine.family import DELAYED, FAMILIES, LATE_STARTS, SIGMOID,
 from ablations.fit.engine.noise import AR1, LEAST_SD
 from ablations.fit.engine.projection import (
     GRID_SHAPE,
-    Nodes,
+    ROUGH_SHAPE,
     best_nodes,
     box_around,
     box_nodes,
     grid_nodes,
+    rough_nodes,
 )
 from ablations.fit.readings import Readings
 
@@ -27,8 +27,6 @@ LEAST_FOR_AICC = max(family.num_parameters for family in FAMILIES) + 3
 """Smallest number of readings for which AICc exists for every family."""
 LEAST_WEIGHT = 0.01
 """Families with less weight are dropped; each tail of an interval has more than twice this weight."""
-ROUGH_SHAPE = (31, 17)
-"""Nodes in p and q for the choice of an offset."""
 
 
 def aicc(mean_square: float, *, num_readings: int, autocorrelation: float, num_parameters: int) -> float:
@@ -102,15 +100,3 @@ def least_squares(readings: Readings, noise: AR1, families: Sequence[Family]) ->
         grids = [box_nodes(family, x, box, ZOOM_SHAPE) for family, box in zip(families, boxes, strict=True)]
         squares, nodes = least()
     return np.maximum(squares[chosen], y.size * LEAST_SD**2).tolist()
-
-
-def rough_nodes(family: Family, x: np.ndarray) -> Nodes:
-    """A rough grid over the family's whole box, to compare many offsets."""
-    return _cached_rough_nodes(family, x.tobytes())
-
-
-@lru_cache(maxsize=32)
-def _cached_rough_nodes(family: Family, x_bytes: bytes) -> Nodes:
-    # Kept apart from the dense grids, because a curve may need a dozen of these.
-    x = np.frombuffer(x_bytes)
-    return box_nodes(family, x, family.box(x), ROUGH_SHAPE)

@@ -23,7 +23,7 @@ from ablations.fit.engine.lack_of_fit import lack_of_fit
 from ablations.fit.engine.noise import AR1, LEAST_SD, Noise, lag_1_autocorrelation, noise_grid, one_blas_thread
 from ablations.fit.engine.posterior import Draws, sample
 from ablations.fit.engine.projection import Prior, Solution, solve
-from ablations.fit.engine.zoom import COARSE
+from ablations.fit.engine.zoom import ROUGH
 from ablations.fit.huber import huberised
 from ablations.fit.law_fit import CurveSet, LawFit
 from ablations.fit.options import MIN_READINGS, Auto, FitLoss, FitSettings, R0Mode
@@ -40,7 +40,6 @@ NUM_WITHOUT_SHAPE = 2
 ceiling: two readings show that the curve rose, not how."""
 LEAST_RISE = 0.05
 """Maximum apparent rise of a flat curve, in pass rate; a curve with a larger apparent rise is too noisy to tell."""
-NUM_LAW_DRAWS = 500
 NUM_CUTOFFS = 6
 NUM_LOWER = 33
 """Number of ceilings tried for a lower bound."""
@@ -145,8 +144,8 @@ def fit_with(curve: Curve, settings: FitSettings, *, through_collapse: bool = Fa
 
 
 @one_blas_thread
-def fit_law(curve: Curve, settings: FitSettings) -> LawFit:
-    """Eq. 1's draws for the readings of a window, fewer and from a coarser grid than those of `fit_with`. Raises
+def fit_law(curve: Curve, settings: FitSettings, *, num_draws: int) -> LawFit:
+    """Eq. 1's draws for the readings of a window, fewer and from coarser grids than those of `fit_with`. Raises
     AblationsError where that does, and for a collapsed curve, whose readings before the collapse foretell nothing.
     """
     settings = replace(settings, task=None)
@@ -158,7 +157,7 @@ def fit_law(curve: Curve, settings: FitSettings) -> LawFit:
         raise AblationsError(f"curve {curve.name!r}: it collapsed after compute {window.compute[-1]:g}")
     unit = settings.highest
     scaled = readings.over(unit)
-    noises, variance = noises_to_weigh(_free(scaled).residuals, scaled)
+    noises, variance = noises_to_weigh(_free(scaled, is_rough=True).residuals, scaled, is_rough=True)
     draws = sample(
         SIGMOID,
         scaled.x,
@@ -166,8 +165,8 @@ def fit_law(curve: Curve, settings: FitSettings) -> LawFit:
         noise=noises,
         anchors=scaled.anchors,
         variance=variance,
-        num_draws=NUM_LAW_DRAWS,
-        fineness=COARSE,
+        num_draws=num_draws,
+        fineness=ROUGH,
     )
     drawn = _curve_set(draws, unit=unit, C_max=float(window.compute[-1]))
     return LawFit(curve=curve, settings=settings, readings=readings, draws=drawn)
@@ -244,9 +243,9 @@ def _estimate(readings: Readings) -> Estimate:
     )
 
 
-def _free(readings: Readings) -> Solution:
+def _free(readings: Readings, *, is_rough: bool = False) -> Solution:
     """The best curve by least squares, without an anchor."""
-    return solve(SIGMOID, readings.x, readings.score, variance=1.0, prior=Prior())
+    return solve(SIGMOID, readings.x, readings.score, variance=1.0, prior=Prior(), is_rough=is_rough)
 
 
 def _readings(window: Window, r0: R0Mode, loss: FitLoss) -> Readings:
@@ -282,12 +281,12 @@ def _check_ceiling(curve: Curve, window: Window, ceiling: float | None) -> None:
         )
 
 
-def noises_to_weigh(residuals: np.ndarray, readings: Readings) -> tuple[Noise, float]:
+def noises_to_weigh(residuals: np.ndarray, readings: Readings, *, is_rough: bool = False) -> tuple[Noise, float]:
     """The noises to average over, and a rough variance with which readings may be treated as independent."""
     num = residuals.size
     variance = float(residuals @ residuals) / (num - SIGMOID.num_parameters)
     variance = max(variance, readings.sampling_variance, LEAST_SD**2)
-    grid = noise_grid(num, sampling_variance=readings.sampling_variance, residual_variance=variance)
+    grid = noise_grid(num, sampling_variance=readings.sampling_variance, residual_variance=variance, is_rough=is_rough)
     rho = lag_1_autocorrelation(residuals, SIGMOID.num_parameters)
     return grid, variance * (1 + rho) / (1 - rho)
 

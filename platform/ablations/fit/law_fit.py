@@ -48,4 +48,7 @@ def eq1(compute: np.ndarray, A: np.ndarray, B: np.ndarray, C_mid: np.ndarray, R_
     """R_C = R_0 + (A - R_0) / (1 + (C_mid / C)^B) (ScaleRL eq. 1, arXiv 2510.13786)."""
     # At C = 0, ln C = -inf, where the basis is 0 as it should be.
     with np.errstate(divide="ignore", over="ignore"):
-        return R_0 + (A - R_0) * SIGMOID.basis(np.log(compute), np.log(C_mid), np.log(B))
+        rate = SIGMOID.basis(np.log(compute), np.log(C_mid), np.log(B))
+    rate *= A - R_0
+    rate += R_0
+    return rate

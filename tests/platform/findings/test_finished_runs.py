@@ -29,6 +29,15 @@ def test_only_runs_at_their_budget_teach(tmp_path):
     assert calibration_of(results_of(home)).num_runs == 5
 
 
+def test_of_many_finished_runs_the_first_of_each_variant_teach(tmp_path, monkeypatch):
+    monkeypatch.setattr(finished_runs, "MOST_TEACHING", 4)  # of 3 variants: 4 / 3, so 2 of each
+    monkeypatch.setattr(finished_runs, "LEAST_OF_A_VARIANT", 1)
+    results = results_of(make_home(tmp_path, seeds=(0, 1, 2)).home)
+    assert {one.run for one in calibration_of(results).errors} == {
+        f"{variant.name}-s{seed}" for variant in results.variants for seed in (0, 1)
+    }
+
+
 def test_a_newly_finished_run_fits_its_variant_again_and_no_other(tmp_path, monkeypatch):
     home = make_home(tmp_path, seeds=(0, 1)).home
     first = calibration_of(results_of(home))
@@ -36,9 +45,9 @@ def test_a_newly_finished_run_fits_its_variant_again_and_no_other(tmp_path, monk
     assert len([*folder.glob("*.msgpack")]) == 3
     fitted = []
 
-    def counted(curve, settings):
+    def counted(curve, settings, **options):
         fitted.append(curve.name)
-        return original(curve, settings)
+        return original(curve, settings, **options)
 
     original = past_forecasts.fit_law
     monkeypatch.setattr(past_forecasts, "fit_law", counted)

@@ -62,8 +62,11 @@ def sigmoid_basis(x: np.ndarray, p: np.ndarray, q: np.ndarray) -> np.ndarray:
 
     g = 1 / (1 + (C_mid / C)^B), p = ln C_mid, q = ln B (ScaleRL eq. 1, arXiv 2510.13786).
     """
+    odds = np.asarray(np.exp(q) * (p - x))
     with np.errstate(over="ignore"):
-        return 1 / (1 + np.exp(np.exp(q) * (p - x)))
+        np.exp(odds, out=odds)
+    odds += 1
+    return np.divide(1, odds, out=odds)
 
 
 def sigmoid_gradient(x: np.ndarray, p: float, q: float) -> tuple[np.ndarray, np.ndarray]:

@@ -21,6 +21,8 @@ RUN_AUTOCORRELATIONS = np.array([0.0, 0.4, 0.7, 0.85, 0.93])
 RUN_NOISE_FACTORS = np.geomspace(1 / 4, 4, 10)
 """Standard deviations of the run noise relative to the residuals', with equal prior probability. A fit of twelve
 readings absorbs all but a quarter of noise with rho = .93; below a quarter, run noise is lost in the rest."""
+FEW_AUTOCORRELATIONS, FEW_FACTORS = np.array([0.0, 0.55, 0.85]), np.geomspace(1 / 4, 4, 5)
+"""The same ranges more coarsely, for the first parts of finished runs."""
 
 LEAST_SD = 1e-5
 """Minimum standard deviation, which keeps the deviance finite if a curve goes through its readings exactly."""
@@ -47,15 +49,16 @@ class Noise:
     log_precisions: np.ndarray
 
 
-def noise_grid(num_points: int, *, sampling_variance: float, residual_variance: float) -> Noise:
-    """The noises to average over for a curve with this residual variance."""
-    run_variances = RUN_NOISE_FACTORS**2 * residual_variance
-    eigen = [ar1_eigenvectors(num_points, float(rho)) for rho in RUN_AUTOCORRELATIONS]
+def noise_grid(num_points: int, *, sampling_variance: float, residual_variance: float, is_rough: bool = False) -> Noise:
+    """The noises to average over for a curve with this residual variance; fewer with `is_rough`."""
+    rhos, factors = (FEW_AUTOCORRELATIONS, FEW_FACTORS) if is_rough else (RUN_AUTOCORRELATIONS, RUN_NOISE_FACTORS)
+    run_variances = factors**2 * residual_variance
+    eigen = [ar1_eigenvectors(num_points, float(rho)) for rho in rhos]
     eigenvalues, axes = (np.stack(parts) for parts in zip(*eigen, strict=True))
     precisions = 1 / (sampling_variance + run_variances[:, None] * eigenvalues[:, None])
     return Noise(
         sampling_variance=sampling_variance,
-        rhos=RUN_AUTOCORRELATIONS,
+        rhos=rhos,
         run_variances=run_variances,
         axes=axes,
         precisions=precisions,

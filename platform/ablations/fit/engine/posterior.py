@@ -166,7 +166,7 @@ def _grid(model: CurveModel, variance: float, fineness: Fineness) -> tuple[Nodes
     density of each (rho, s, anchor, node), up to a constant.
     """
     family, x, y = model.family, model.x, model.y
-    box = zoomed_box(family, x, y, anchors=model.anchors, variance=variance, finer=fineness.shape)
+    box = zoomed_box(family, x, y, anchors=model.anchors, variance=variance, fineness=fineness)
     while True:
         nodes = box_nodes(family, x, box, fineness.shape)
         log_density = _log_density(model, nodes)

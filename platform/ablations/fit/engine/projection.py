@@ -19,6 +19,8 @@ from ablations.fit.engine.family import Box, Family, SmoothFamily
 
 GRID_SHAPE = (81, 41)
 """Nodes in p and q."""
+ROUGH_SHAPE = (31, 17)
+"""Nodes in p and q where many grids are compared, or a coarse posterior is enough."""
 MAX_POLISH_STEPS = 60
 TINY = 1e-300
 """Avoids division by zero if g is 0 or 1 at all readings: one edge then has no slope, and any point on it is a
@@ -89,11 +91,15 @@ class Solution:
     jacobian: np.ndarray
 
 
-def solve(family: SmoothFamily, x: np.ndarray, y: np.ndarray, *, variance: float, prior: Prior) -> Solution:
-    """The curve of smallest deviance in the family's box, for readings `y` of equal `variance` at `x` = ln C."""
-    nodes = grid_nodes(family, x)
+def solve(
+    family: SmoothFamily, x: np.ndarray, y: np.ndarray, *, variance: float, prior: Prior, is_rough: bool = False
+) -> Solution:
+    """The curve of smallest deviance in the family's box, for readings `y` of equal `variance` at `x` = ln C; with
+    `is_rough`, among the nodes of a rough grid."""
+    nodes = rough_nodes(family, x) if is_rough else grid_nodes(family, x)
     (((best,),), _, _) = best_nodes([nodes], y, variance=variance, priors=[prior])
-    return polish(family, x, y, float(nodes.p[best]), float(nodes.q[best]), variance=variance, prior=prior)
+    p, q = float(nodes.p[best]), float(nodes.q[best])
+    return polish(family, x, y, p, q, variance=variance, prior=prior, max_steps=0 if is_rough else MAX_POLISH_STEPS)
 
 
 def grid_nodes(family: Family, x: np.ndarray) -> Nodes:
@@ -106,6 +112,18 @@ def _cached_grid(family: Family, x_bytes: bytes) -> Nodes:
     # Variants of a sweep are evaluated at the same compute values, and this basis costs more than the rest of a fit.
     x = np.frombuffer(x_bytes)
     return box_nodes(family, x, family.box(x), GRID_SHAPE)
+
+
+def rough_nodes(family: Family, x: np.ndarray) -> Nodes:
+    """A rough grid over the family's whole box."""
+    return _cached_rough_nodes(family, x.tobytes())
+
+
+@lru_cache(maxsize=32)
+def _cached_rough_nodes(family: Family, x_bytes: bytes) -> Nodes:
+    # Kept apart from the dense grids, because a curve may need a dozen of these.
+    x = np.frombuffer(x_bytes)
+    return box_nodes(family, x, family.box(x), ROUGH_SHAPE)
 
 
 def box_nodes(family: Family, x: np.ndarray, box: Box, shape: tuple[int, int]) -> Nodes:
@@ -215,7 +233,15 @@ def _best_on_edges(deviance: Deviance) -> tuple[np.ndarray, np.ndarray]:
 
 
 def polish(
-    family: SmoothFamily, x: np.ndarray, y: np.ndarray, p: float, q: float, *, variance: float, prior: Prior
+    family: SmoothFamily,
+    x: np.ndarray,
+    y: np.ndarray,
+    p: float,
+    q: float,
+    *,
+    variance: float,
+    prior: Prior,
+    max_steps: int = MAX_POLISH_STEPS,
 ) -> Solution:
     """Gauss-Newton over (p, q) from a node, with the best linear part at every step.
 
@@ -235,7 +261,7 @@ def polish(
     (p_lo, p_hi), (q_lo, q_hi) = family.box(x)
     r, a, columns, error = project(p, q)
     damping = 1e-6
-    for _ in range(MAX_POLISH_STEPS):
+    for _ in range(max_steps):
         slopes = np.zeros((num + 1, 3))
         for column, slope in enumerate(family.gradient(x, p, q)):
             slopes[:num, column] = a * weight[:num] * slope

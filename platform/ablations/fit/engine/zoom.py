@@ -9,11 +9,13 @@ from ablations.fit.engine.anchor import Anchor
 from ablations.fit.engine.family import Box, Family
 from ablations.fit.engine.projection import (
     GRID_SHAPE,
+    ROUGH_SHAPE,
     Nodes,
     box_around,
     box_nodes,
     grid_nodes,
     least_deviances,
+    rough_nodes,
 )
 
 FINE_SHAPE = (41, 41)
@@ -23,17 +25,21 @@ PLAUSIBLE = 26.0
 
 
 class Fineness(NamedTuple):
-    """Resolution of a posterior grid: Fineness(shape=(41, 41), edge_share=1e-3)."""
+    """Resolution of a posterior grid: Fineness(shape=(41, 41), edge_share=1e-3, is_rough=False)."""
 
     shape: tuple[int, int]
     """Nodes in p and q."""
     edge_share: float
     """Largest fraction of the probability allowed at the edge of the zoomed grid."""
+    is_rough: bool = False
+    """True if the zoom begins on a rough grid."""
 
 
 FINE = Fineness(shape=FINE_SHAPE, edge_share=1e-3)
 COARSE = Fineness(shape=(15, 15), edge_share=1e-2)
 """Resolution for the families beside eq. 1, whose draws are also jittered within cells and reweighted exactly."""
+ROUGH = Fineness(shape=(15, 15), edge_share=1e-2, is_rough=True)
+"""Resolution for the first parts of finished runs, of which a sweep has hundreds."""
 
 
 def zoomed_box(
@@ -43,9 +49,9 @@ def zoomed_box(
     *,
     anchors: Sequence[Anchor],
     variance: float,
-    finer: tuple[int, int],
+    fineness: Fineness,
 ) -> Box:
-    """The box around all shapes plausible under independent readings of `variance`, found on grids of shape `finer`."""
+    """The box around all shapes plausible under independent readings of `variance`, found on grids of this fineness."""
 
     def plausible(nodes: Nodes) -> np.ndarray:
         penalty = -2 * (log_probability + family.log_prior(nodes.p, nodes.q))
@@ -56,15 +62,14 @@ def zoomed_box(
     priors = [anchor.prior(variance) for anchor in anchors]
     log_probability = np.log([[anchor.probability] for anchor in anchors])
     whole = box = family.box(x)
-    nodes = grid_nodes(family, x)
-    shape = GRID_SHAPE
+    nodes, shape = (rough_nodes(family, x), ROUGH_SHAPE) if fineness.is_rough else (grid_nodes(family, x), GRID_SHAPE)
     for _ in range(MAX_ZOOMS):
         zoomed = box_around(nodes, plausible(nodes), box, shape, whole, margin=1.0)
         if all(
             new[1] - new[0] > 0.6 * (old[1] - old[0]) for new, old in zip(zoomed, box, strict=True) if old[1] > old[0]
         ):
             return zoomed
-        box, shape = zoomed, finer
+        box, shape = zoomed, fineness.shape
         nodes = box_nodes(family, x, box, shape)
     return box
 
