@@ -1,7 +1,6 @@
 """Compares token counts of prompts and written answers with the budget and the model's context."""
 
 from collections.abc import Iterator
-from pathlib import Path
 
 import numpy as np
 
@@ -10,10 +9,11 @@ from scalerl.checks.subject import MadeTask, Subject
 from scalerl.generator.interruption_phrase import rollout_phrase, tokens_with_phrase
 from scalerl.quantities import counted
 from scalerl.recipe import KSmallest, Modular, ResolvedRecipe, Vllm
+from scalerl.recipe.episodes import Episodes, turn_limit
 from scalerl.recipe.generator import refuse_small_cache
-from scalerl.recipe.models import read_config
+from scalerl.recipe.models import context_of
 from scalerl.tasks import Task
-from scalerl.tasks.lengths import answer_length, highest_pass_rate
+from scalerl.tasks.lengths import answer_length, context_fault, highest_pass_rate
 from scalerl.tokens import Tokenizer
 
 
@@ -22,7 +22,8 @@ def check_lengths(subject: Subject) -> Iterator[Finding]:
     assert not isinstance(subject.tokenizer, str)
     try:
         budget = most_tokens(subject.recipe, subject.tokenizer)
-        longest = max((len(prompt.tokens) for made in subject.tasks for prompt in made.prompts()), default=0)
+        lengths = (len(prompt.tokens) for made in subject.tasks for prompt in made.prompts())
+        longest = max([*lengths, subject.recipe.most_before_turn])
         if isinstance(subject.recipe.generator, Vllm):
             refuse_small_cache(subject.recipe.generator, longest + budget)
     except ValueError as error:
@@ -30,7 +31,9 @@ def check_lengths(subject: Subject) -> Iterator[Finding]:
         yield Finding(part="lengths", check="rollouts", level="error", found=found, remedy=remedy)
         return
     for made in subject.tasks:
-        if made.task is not None and any(made.prompts()):
+        if isinstance(made.settings, Episodes) and any(made.prompts()):
+            yield _of_episodes(made, made.settings, budget, context_of(subject.recipe.model))
+        elif made.task is not None and any(made.prompts()):
             yield _of_prompts(made, made.task, subject.recipe, subject.tokenizer)
             yield _of_answers(made, made.task, subject.recipe, subject.tokenizer)
 
@@ -40,17 +43,8 @@ def most_tokens(recipe: ResolvedRecipe, tokenizer: Tokenizer) -> int:
     return tokens_with_phrase(recipe.generation, rollout_phrase(recipe, tokenizer))
 
 
-def context_of(recipe: ResolvedRecipe) -> int | None:
-    """Maximum positions of a pretrained model; None for a model made from scratch, which has no limit."""
-    if recipe.model.type != "pretrained":
-        return None
-    config = read_config(Path(recipe.model.path))
-    found = config.get("max_position_embeddings") or config.get("text_config", {}).get("max_position_embeddings")
-    return int(found) if found else None
-
-
 def _of_prompts(made: MadeTask, task: Task, recipe: ResolvedRecipe, tokenizer: Tokenizer) -> Finding:
-    context, budget = context_of(recipe), most_tokens(recipe, tokenizer)
+    context, budget = context_of(recipe.model), most_tokens(recipe, tokenizer)
     lengths = sorted(len(prompt.tokens) for prompt in made.prompts())
     half, most = np.quantile(lengths, (0.5, 0.99), method="inverted_cdf").tolist()  # lengths that occur
     found = (
@@ -77,6 +71,16 @@ def _of_prompts(made: MadeTask, task: Task, recipe: ResolvedRecipe, tokenizer: T
         )
     remedy = f"{advice} generation.thinking and generation.answer"
     return of_rows("lengths", made.name, found, faults, remedy, level="error")
+
+
+def _of_episodes(made: MadeTask, settings: Episodes, budget: int, context: int | None) -> Finding:
+    if fault := context_fault(settings, [*made.prompts()], budget, context):
+        found, _, remedy = fault.partition("; ")
+        return Finding(part="lengths", check=made.name, level="error", found=found, remedy=remedy)
+    longest, limit = max(len(prompt.tokens) for prompt in made.prompts()), turn_limit(settings, budget)
+    found = f"a first text has at most {counted(longest, 'token')}, a turn {limit:,}"
+    found += f", an episode {settings.context_tokens:,}"
+    return Finding(part="lengths", check=made.name, level="ok", found=found)
 
 
 def _of_answers(made: MadeTask, task: Task, recipe: ResolvedRecipe, tokenizer: Tokenizer) -> Finding:

@@ -44,7 +44,8 @@ def prompt_lengths(subject: Subject) -> PromptLengths:
     ]
     of_mix = sum(samples for is_downstream, samples in held_out if not is_downstream)
     largest = max([of_mix, *(samples for is_downstream, samples in held_out if is_downstream)])
-    return PromptLengths(trained=max(trained, default=0), measured=max(measured), most_samples=largest)
+    of_turns = subject.recipe.most_before_turn
+    return PromptLengths(trained=max([*trained, of_turns]), measured=max([*measured, of_turns]), most_samples=largest)
 
 
 def against_machine(forecast: MemoryForecast, limit: int, available: int) -> Finding:

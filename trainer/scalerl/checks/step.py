@@ -68,7 +68,8 @@ def _try_step(
         local_units(recipe)
     policy = first_policy(recipe)
     longest = max(prompts, key=lambda prompt: len(prompt.tokens))
-    tried = part_of_step(recipe, policy.size.active_parameters, len(longest.tokens), most_tokens(recipe, tokenizer))
+    answer = max(len(longest.tokens), recipe.most_before_turn) + most_tokens(recipe, tokenizer) - len(longest.tokens)
+    tried = part_of_step(recipe, policy.size.active_parameters, len(longest.tokens), answer)
     groups = random_groups(tried, longest, tokenizer.size)
     learner = TorchLearner(policy, recipe)
     started = time.perf_counter()
@@ -84,7 +85,7 @@ def _try_step(
         found = f"the loss or the gradient of one step is not finite: loss {loss}, gradient norm {norm}"
         remedy = "look for non-finite values in the weights, or use parameters: fp32"
         return Finding(part="step", check="optimiser", level="error", found=found, remedy=remedy)
-    whole = recipe.batch.prompts * recipe.batch.generations * (len(longest.tokens) + most_tokens(recipe, tokenizer))
+    whole = recipe.batch.prompts * recipe.batch.generations * (len(longest.tokens) + answer)
     part = tried.groups * tried.rollouts * (len(longest.tokens) + tried.answer)
     size = (
         f"{counted(tried.groups * tried.rollouts, 'rollout')} of {counted(len(longest.tokens) + tried.answer, 'token')}"

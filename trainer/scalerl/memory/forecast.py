@@ -6,7 +6,6 @@ from dataclasses import dataclass
 from scalerl.memory.shape import ModelShape, shape_of
 from scalerl.model.size import SPLIT_AT_ONCE, logits_at_once
 from scalerl.recipe import ResolvedRecipe
-from scalerl.recipe.episodes import Episodes, turn_limit
 from scalerl.tasks import Task
 from scalerl.tasks.lengths import longest_prompt
 
@@ -47,9 +46,7 @@ class PromptLengths:
         sizes += [
             len(one.validation) * of.samples for one, of in zip(measured, recipe.evaluation.downstream, strict=True)
         ]
-        one = recipe.generation.max_tokens
-        episodes = [each.context_tokens - turn_limit(each, one) for each in recipe.tasks if isinstance(each, Episodes)]
-        trained = max(longest_prompt(task), *episodes, 0)
+        trained = max(longest_prompt(task), recipe.most_before_turn)
         return cls(trained=trained, measured=max(trained, longest_prompt(task, *measured)), most_samples=max(sizes))
 
 

@@ -217,3 +217,12 @@ Model = Annotated[
     Discriminator(_type_of),
 ]
 """`{hidden: 64}` alone is a llama."""
+
+
+def context_of(model: Model) -> int | None:
+    """Maximum positions of a pretrained model; None for a model made from scratch, which has no limit."""
+    if model.type != "pretrained":
+        return None
+    config = read_config(Path(model.path))
+    found = config.get("max_position_embeddings") or config.get("text_config", {}).get("max_position_embeddings")
+    return int(found) if found else None

@@ -15,6 +15,7 @@ from scalerl.cluster.virtual_cluster import VirtualCluster
 from scalerl.evaluation.drift import policy_drift
 from scalerl.evaluation.meter import Meter
 from scalerl.generator.generator import Maker
+from scalerl.generator.interruption_phrase import rollout_phrase, tokens_with_phrase
 from scalerl.generator.make import make_generator, make_vllm_generator, with_episodes
 from scalerl.generator.vllm_engine import refuse_unservable
 from scalerl.learner.learner import Learner
@@ -33,12 +34,14 @@ from scalerl.processes.remote_learner import RemoteLearner
 from scalerl.processes.trainer_process import LOCAL, TrainerWork
 from scalerl.prompts.mixed_pool import make_pool
 from scalerl.recipe import ResolvedRecipe
-from scalerl.recipe.models import model_sha256
+from scalerl.recipe.episodes import Episodes
+from scalerl.recipe.models import context_of, model_sha256
 from scalerl.run.meter import make_meter, meter_of
 from scalerl.run.pending import PendingEvaluations
 from scalerl.run.run_folder import RunFolder
 from scalerl.run.warm_start import Listener, load_or_train
-from scalerl.tasks import Tasks, all_tasks
+from scalerl.tasks import TaskError, Tasks, all_tasks
+from scalerl.tasks.lengths import context_fault
 from scalerl.tokens import make_tokenizer
 from scalerl.tokens.reader import Reader
 from scalerl.weights.broadcast import BroadcastStore
@@ -120,6 +123,12 @@ def assemble(
     for line in tasks.lines():
         print(line, flush=True)
     task = tasks.trained
+    most = tokens_with_phrase(recipe.generation, rollout_phrase(recipe, tokenizer))
+    for settings in recipe.tasks:
+        if isinstance(settings, Episodes):
+            its = [prompt for prompt in (*task.train, *task.validation) if prompt.task == settings.title]
+            if fault := context_fault(settings, its, most, context_of(recipe.model)):
+                raise TaskError(f"task {settings.title!r}: {fault}")
     policy = new_policy(recipe)
     start = load_or_train(policy, task, recipe, seed, warm_starts, listener)
     if drawn := policy.initial_adapter(torch.Generator().manual_seed(seed)):
