@@ -73,6 +73,20 @@ class Faulty:
         return Reply("yes")
 
 
+class Shaky:
+    """Won by an even digit; every third board cannot be played."""
+
+    def start(self, seed, row):
+        self.seed = seed
+        return "even"
+
+    def act(self, text):
+        if self.seed % 3 == 0 and self.seed < 1_000_000:
+            raise ValueError(f"no board {self.seed}")
+        won = text in ("0", "2", "4", "6", "8")
+        return Reply("yes" if won else "no", reward=float(won), end="won" if won else "lost")
+
+
 class NoAct:
     def start(self, seed, row):
         return "hello"

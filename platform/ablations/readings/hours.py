@@ -40,8 +40,8 @@ NOTE = (
     "Shares of each role's device time; checkpoints stop the clock and are not included, nor are evaluations "
     "without an evaluator. MFU: FLOPs of the model over the peak rate of all devices of the role. No signal, "
     "truncated, masked, no verdict: shares of the compute spent on groups whose rewards are all equal, on answers "
-    "cut at the token limit, on tokens that the correction masks, and on answers whose verifier timed out or "
-    "crashed; they overlap."
+    "cut at the token limit, on tokens that the correction masks, and on answers whose verifier or "
+    "environment timed out or crashed; they overlap."
 )
 
 

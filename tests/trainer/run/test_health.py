@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 import torch
 from trainer.learner_cases import random_groups
+from trainer.own_games import own_task
 from trainer.tiny import make_group, random_policy, tiny_recipe
 
 from scalerl.learner.batch import make_batch
@@ -168,6 +169,27 @@ def test_a_run_that_no_step_has_trained_is_done_with_a_warning_in_its_log_and_it
     steps = folder.read_status().step
     assert steps > len(rows)
     assert any(f"none of the {steps} steps trained on anything" in text for text in folder.read_status().warnings)
+
+
+def test_a_run_says_once_which_environment_fails_and_counts_what_it_loses(tmp_path, capsys):
+    task = own_task(tmp_path, "Shaky", turns=1, context_tokens=32, train=30, validation=4).model_dump(mode="json")
+    recipe = tiny_recipe(
+        tasks=[task],
+        model={"tokenizer": "characters"},
+        generation={"thinking": "none", "answer": 2},
+        length_control={"type": "none"},
+        warm_start={"steps": 0},
+        zero_variance="keep",
+    )
+    folder = RunFolder(tmp_path / "run")
+    folder.create(recipe, 0)
+    train(folder.path, budget_gpu_hours=0.1, warm_starts=tmp_path)
+    rows, status = list(read_rows(folder.metrics, kind="train")), folder.read_status()
+    assert sum(row["outcomes"]["crashed"] for row in rows) > 0
+    assert all(row["ends"]["error"] == row["outcomes"]["crashed"] / sum(row["outcomes"].values()) for row in rows)
+    (said,) = [text for text in status.warnings if "no board" in text]
+    assert said.startswith("task 'Shaky': an episode was thrown away, as its environment failed: ")
+    assert capsys.readouterr().out.count("no board") == 1
 
 
 def test_ratios_and_effective_sample_size_by_hand():
