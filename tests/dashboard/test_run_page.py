@@ -282,6 +282,20 @@ def test_rollouts_show_the_weights_of_tokens_what_was_forced_and_what_is_not_in_
     assert "wrong, reward -1, 9 tokens, cut off at the token limit, not in the loss: truncated" in text
 
 
+def test_a_run_of_episodes_shows_how_they_end(monkeypatch, tmp_path):
+    sweep = make_home(tmp_path)
+    ends = {"won": 0.25, "lost": 0.75, "error": 0.0}
+    rows = [row | ({"ends": ends} if row["kind"] == "train" else {}) for row in rows_of(sweep)]
+    path = sweep.run(planned_run("scalerl", 0).id).metrics
+    path.write_text("".join(json.dumps(row) + "\n" for row in rows))
+    page = open_run(monkeypatch, sweep)
+    assert "How episodes end" in [one.value for one in page.subheader]
+    lines = {line["name"]: line["y"] for figure in figures_of(page) for line in figure["data"] if "name" in line}
+    assert set(lines["won"]) == {0.25}
+    assert set(lines["lost"]) == {0.75}
+    assert "error" not in lines
+
+
 def test_an_episode_reads_as_a_conversation_with_the_reward_of_each_turn_and_its_end(monkeypatch, tmp_path):
     sweep = make_home(tmp_path)
     write_rollouts(sweep, [EPISODE])

@@ -118,7 +118,7 @@ def ends_chart(rows: pd.DataFrame, compute_name: str, *, smoothed: int, height: 
             )
         )  # fmt: skip
     x = Axis(title=counter_titles(compute_name)["compute_gpu_hours"])
-    panel = Panel(x=x, y=Axis(title="share of episodes", is_share=True), marks=lines, height=height)
+    panel = Panel(x=x, y=Axis(title="share of episodes", is_share=True, from_zero=True), marks=lines, height=height)
     return Chart(alt="Episodes by why they ended", panels=[panel], legend="above") if lines else None
 
 

@@ -106,10 +106,9 @@ class Judge:
             raise nothing_judged(name, judged, f"in each of {MAX_LOST_GROUPS} consecutive groups")
 
     def _note_faults(self, name: str, judged: Sequence[Judgement]) -> None:
-        for one in judged:
-            key = re.sub(r"\d+", "", f"{name} {one.fault}")
-            if one.fault and key not in self.faults and len(self.faults) < DISTINCT_FAULTS:
-                self.faults[key] = f"task {name!r}: an episode was thrown away, as its environment failed: {one.fault}"
+        for fault in (one.fault for one in judged if one.fault and len(self.faults) < DISTINCT_FAULTS):
+            said = f"task {name!r}: an episode was thrown away, as its environment failed: {fault}"
+            self.faults.setdefault(re.sub(r"\d+", "", said), said)
 
     def take_ends(self) -> dict[str, int]:
         """Number of episodes by the reason of their end since the last call, including those not trained on."""

@@ -20,7 +20,8 @@ FIRST_ROWS = 10
 
 def _share(rows: TrainRows, *ends: str) -> float | None:
     """Mean share of episodes that ended for one of these reasons; None without episodes."""
-    found = [sum(row["ends"][end] for end in ends) for row in rows if row.get("ends")]
+    logged = (row.get("ends") for row in rows)  # a program of the user's own may log something else
+    found = [sum(one.get(end, 0.0) for end in ends) for one in logged if isinstance(one, dict)]
     return sum(found) / len(found) if found else None
 
 
@@ -67,7 +68,9 @@ def wins_do_not_follow(early: TrainRows, recent: TrainRows) -> str | None:
 
 def environment_slow(early: TrainRows, recent: TrainRows) -> str | None:
     """Warn if generators mostly wait for environments."""
-    clocks = [row["device_s"]["generator"] for row in (recent[0], recent[-1]) if "device_s" in row] if recent else []
+    clocks = (
+        [row["device_s"].get("generator", {}) for row in (recent[0], recent[-1]) if "device_s" in row] if recent else []
+    )
     if len(clocks) < 2:
         return None
     spent = sum(clocks[1].values()) - sum(clocks[0].values())
