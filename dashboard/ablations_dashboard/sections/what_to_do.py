@@ -23,7 +23,7 @@ def what_to_do(sweep: StartedSweep, row: RunRow) -> str:
         case State.STOPPED:
             return f"The run ended before its budget.{said}"
         case State.QUEUED | State.REQUEUED | State.PENDING:
-            return f"The run waits to be trained.{said} {again} starts it, if nothing does."
+            return f"The run has not started yet.{said} If nothing starts it, {again} does."
         case State.CANCELLED | State.PREEMPTED:
             return f"The run was asked to stop.{said} {again} resumes it from its last checkpoint."
     retry = in_code(f"platform retry {sweep.name} {sweep.home.option}")

@@ -101,7 +101,7 @@ def show_claim_table(cards: Sequence[WrittenCard], outcome: str) -> None:
 
 
 def show_ceilings(cards: Sequence[WrittenCard]) -> None:
-    """Show published ceilings beside those here, and the variants' order against the paper's."""
+    """Show published ceilings beside the measured ones, and compare the order of the variants with the paper's."""
     lines = [
         {
             "study": card.sweep,

@@ -64,7 +64,7 @@ def _show_texts(texts: list[str], kind: str) -> None:
 
 
 def table_frame(table: Table) -> Styler:
-    """The table as a frame of numbers that shows the texts of its cells, so that a page sorts it by number."""
+    """The table as a frame of numbers displayed as the cells' texts, so that a page sorts by number."""
     texts = texts_of(table)
     looks = pd.DataFrame([[_look(cell) for cell in row] for row in table.rows], columns=texts.columns)
     frame, shown = texts.copy(), {}

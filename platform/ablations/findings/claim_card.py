@@ -4,7 +4,7 @@
 >>> [(judged.claim.variant, judged.outcome) for judged in card.claims]
 [('pipeline-8', 'holds'), ('pipeline-8', 'cannot tell')]
 
-The card of a study over scales also has its differences over all of them, and judges what is claimed of those. A study
+The card of a study at several scales also has the differences across scales, and judges the claims about them. A study
 writes its card as `card.json` into its sweep's folder.
 
 A claim "up by d" about a difference with the 95 % interval [lo, hi]:

@@ -40,7 +40,7 @@ SAME = ("model", "tasks", "compute_unit_gpu_hours")
 REACHED = 2 / 3
 """Share of the window that a run's readings must cover, since runs that have learned less may spread differently."""
 MOST_RUNS_READ = 400
-"""Limit on the runs whose recipe is read, the most recent sweep first: one takes a millisecond."""
+"""Limit on the runs whose recipe is read, the most recent sweep first; each takes a millisecond."""
 MOST_GROUPS = 48
 """Maximum number of files kept for one sweep, one per group of runs; the newest stay."""
 UNUSABLE = (*WITHOUT_RISE, "collapsed")

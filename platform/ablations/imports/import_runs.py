@@ -142,7 +142,9 @@ def _alone(home: Home, name: str) -> Iterator[None]:
         with FileLock(home.lock_file(name), timeout=IMPORT_LIMIT_S):
             yield
     except Timeout:
-        raise AblationsError(f"another command works on sweep '{name}'; wait for it, or choose --as NAME") from None
+        raise AblationsError(
+            f"another command is working on sweep '{name}'; wait for it, or choose --as NAME"
+        ) from None
     finally:
         if not home.plan_file(name).exists():
             shutil.rmtree(home.sweep(name), ignore_errors=True)

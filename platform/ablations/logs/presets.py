@@ -54,7 +54,7 @@ class Preset:
         return next(filter(None, known), [])
 
     def training_columns(self, columns: Iterable[str]) -> dict[str, str]:
-        """The columns of training steps among these, with our names."""
+        """Those of the columns that describe training steps, with our names for them."""
         ours = {f"{prefix}{name}": own for name, own in self.training.items() for prefix in ("", "train/")}
         return {column: ours[column] for column in columns if column in ours}
 

@@ -26,7 +26,7 @@ from scalerl.checks.finding import Finding
 from scalerl.recipe.command import CommandRecipe
 
 PROGRAM = "program"
-"""Part of the findings that is about the program of a study."""
+"""Value of `part` in findings about the program of a study."""
 PYTHON = re.compile(r"(pypy|python)(\d+(\.\d+)?)?")
 CHOOSES_PYTHON = re.compile(r"(PATH|VIRTUAL_ENV|PYTHON\w*)=")
 """Settings of `env` that select another Python or other packages."""

@@ -162,7 +162,7 @@ def test_a_run_that_waits_for_the_warm_start_of_another_hears_of_it_and_can_be_s
     waiting = Heard(stop_at=3)
     with pytest.raises(Cancelled):
         start(tmp_path, waiting)
-    assert waiting.texts == [f"waiting for the warm start that another run trains: step 3 of {STEPS}"]
+    assert waiting.texts == [f"waiting for the warm start that another run is training: step 3 of {STEPS}"]
 
     heard, found = Heard(), {}
     thread = threading.Thread(target=lambda: found.update(start(tmp_path, heard)))

@@ -102,7 +102,8 @@ def _of_answers(made: MadeTask, task: Task, recipe: ResolvedRecipe, tokenizer: T
         return Finding(part="lengths", check=name, level="ok", found=found)
     faults = (
         Fault(
-            where=task.written(prompt).where, what=f"its written answer has {length:,} tokens, {budget:,} are allowed"
+            where=task.written(prompt).where,
+            what=f"its written answer has {length:,} tokens, but only {budget:,} are allowed",
         )
         for prompt, length in too_long.items()
     )

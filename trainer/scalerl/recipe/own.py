@@ -67,7 +67,7 @@ class Own(Frozen):
 
     @property
     def files(self) -> dict[str, str]:
-        """Hash of each file by its name relative to the folder."""
+        """Hash of each file, by path relative to the folder."""
         pairs = (line.partition(" ") for line in self.folder_sha256 or ())
         return {name: sha256 for sha256, _, name in pairs}
 

@@ -121,7 +121,7 @@ def lock_held(lock: Path, log: Path, steps: int, listener: Listener) -> Iterator
             break
         except Timeout:
             step = steps_in(log)
-            listener.at_step(step, f"waiting for the warm start that another run trains: step {step} of {steps}")
+            listener.at_step(step, f"waiting for the warm start that another run is training: step {step} of {steps}")
     try:
         yield
     finally:

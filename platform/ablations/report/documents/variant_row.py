@@ -106,7 +106,7 @@ class VariantRow:
         return ", ".join(f"{published[name]:g}" for name in ("A", "B", "C_mid") if published)
 
     def lone(self, key: str, fixed: Callable[[float], str]) -> Cell:
-        """A number of the comparison without an interval, by its key in JSON, as `fixed` writes it."""
+        """A number of the comparison without an interval, found by its JSON key and written by `fixed`."""
         value = self.line.to_json()[key] if self.line else None
         return Cell("") if value is None else Cell(fixed(value), value)
 

@@ -145,7 +145,7 @@ def check_signals(part: str, probe: Probe) -> Iterator[Finding]:
     alive_s = probe.wait_for_end(kill_wait_s + KILL_MARGIN_S)
     problem = "never reached the cancelled process" if came is None else ""
     if not probe.has_ended:
-        problem = f"job {probe.job} still runs {kill_wait_s + KILL_MARGIN_S:g} s after scancel"
+        problem = f"job {probe.job} is still running {kill_wait_s + KILL_MARGIN_S:g} s after scancel"
     remedy = "a cancelled or preempted run could not save its checkpoint; ask which prolog or wrapper blocks signals"
     fine = f"arrives: a cancelled job had {alive_s:.1f} s until SIGKILL (KillWait {kill_wait_s:g} s)"
     yield judged(part, "SIGTERM", problem, fine, remedy)

@@ -128,7 +128,8 @@ class Probe:
                 since.setdefault(phase, now)
                 said = f"job {self.job} {doing} a node of {self.partition.name}"
                 if self.seen and self.seen.state in NOT_STARTED:
-                    said = f"job {self.job} waits in {self.partition.name} for {now - began:.0f} s: {self.seen.reason}"
+                    waited = f"{now - began:.0f} s in {self.partition.name}"
+                    said = f"job {self.job} has waited for {waited}: {self.seen.reason}"
                 self.question.say(said)
             if now - since[phase] > limits[phase]:
                 return None
@@ -227,7 +228,7 @@ def no_report(part: str, probe: Probe) -> Finding:
 def waits_in_vain(part: str, probe: Probe, state: str, reason: str) -> Finding:
     """The finding for a probe that did not start: a warning on a busy cluster, an error if there are no nodes."""
     name, wait_s, level = probe.partition.name, probe.question.wait_s, "error"
-    found = f"job {probe.job} still waits after {wait_s:g} s; Slurm's reason: {reason}"
+    found = f"job {probe.job} is still waiting after {wait_s:g} s; Slurm's reason: {reason}"
     if state != "PENDING":
         found = f"job {probe.job} is still {state} after {wait_s:g} s"
     up, _, reasons = up_and_away(name, commands.nodes())
