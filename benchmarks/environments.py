@@ -7,14 +7,18 @@ Every single-player id of TextArena, every game of GEM, the game of this package
 trains one step of the smallest model, on four episodes of two turns whose answers are random characters. Then 16
 episodes are played beside each other in one process, turn by turn, with other draws from `random` in between, and
 compared with the same episodes one after the other; `same` counts those whose texts are equal to the last letter. Each
-id has a process and a time limit of its own. Writes `results/environments.json`.
+id has a process and a time limit of its own; processes are forked from one that has imported the libraries, so their
+seconds (two to four) are not in the figures. Writes `results/environments.json`.
 """
 
 import argparse
 import json
 import multiprocessing
+import os
 import random
 import re
+import signal
+import subprocess
 import tempfile
 import time
 from collections import Counter
@@ -22,11 +26,13 @@ from importlib import import_module
 from importlib.metadata import PackageNotFoundError, version
 from importlib.util import find_spec
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 from record import write_record
 
-from scalerl.environments.host import EnvironmentCall, Host
+from scalerl.environments import hosting
+from scalerl.environments.host import EnvironmentCall, Host, serve
 from scalerl.recipe import ResolvedRecipe
 from scalerl.recipe.episodes import ENVIRONMENT_LIBRARIES, OwnEnvironment
 from scalerl.run.run_folder import RunFolder
@@ -53,13 +59,41 @@ class Doubler:
         return Reply(str(self.number), reward=0.1)
 """
 PROCESSES = multiprocessing.get_context("forkserver")
-PROCESSES.set_forkserver_preload(["scalerl.run.loop"])  # seconds to import, once for all ids
+IMPORTED = ("scalerl.run.loop", "textarena", "gem", "scalerl.environments.host")
+"""Modules that every process has, where they are installed."""
+
+
+class ForkedHost:
+    """The process of environments in place of the one that imports its library first; as much of a Popen as is used."""
+
+    def __init__(self, arguments: list[str], **_: Any) -> None:
+        (asked, ask), (answer, answered) = os.pipe(), os.pipe()
+        self.pid = os.fork()
+        if self.pid == 0:
+            try:
+                os.dup2(asked, 0)
+                os.dup2(answered, 1)
+                for descriptor in (asked, ask, answer, answered):
+                    os.close(descriptor)
+                serve(int(arguments[-1]))
+            finally:
+                os._exit(0)
+        os.close(asked)
+        os.close(answered)
+        self.stdin, self.stdout = os.fdopen(ask, "wb"), os.fdopen(answer, "rb")
+
+    def kill(self) -> None:
+        os.kill(self.pid, signal.SIGKILL)
+
+    def wait(self) -> int:
+        return os.waitstatus_to_exitcode(os.waitpid(self.pid, 0)[1])
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--only", default="", help="ids that contain this")
     options = parser.parse_args()
+    PROCESSES.set_forkserver_preload([name for name in IMPORTED if find_spec(name)])
     with tempfile.TemporaryDirectory() as home:
         (Path(home) / "my_games.py").write_text(OWN_GAME)
         rows = []
@@ -124,6 +158,7 @@ def within_limit(name: str, home: Path) -> dict[str, Any]:
 
 def examined(name: str, home: Path, answer: Any) -> None:
     """Main function of that process: says what is known after the step, and again after the episodes."""
+    hosting.subprocess = SimpleNamespace(Popen=ForkedHost, PIPE=subprocess.PIPE)  # pyright: ignore[reportAttributeAccessIssue]
     environment: Any = name
     if name == "own":
         environment = OwnEnvironment(function="my_games:Doubler", folder=str(home))
@@ -188,7 +223,7 @@ def same_episodes(environment: Any) -> int:
 
 def played(environment: Any, seeds: list[int]) -> list[list[str]]:
     """Texts of episodes in one process, each turn of all before the next turn of the first."""
-    host = Host(environment, {}, 10.0)
+    host = Host(environment, {}, LIMIT_S / 2)
     starts = [host.answer(EnvironmentCall(what="start", key=seed, seed=seed)) for seed in seeds]
     if failed := [reply.text for reply in starts if reply.end]:
         raise ValueError(failed[0])
