@@ -87,6 +87,11 @@ class Shaky:
         return Reply("yes" if won else "no", reward=float(won), end="won" if won else "lost")
 
 
+class Sets(Faulty):
+    def start(self, seed, row):
+        return " ".join({str(number) for number in range(99)})
+
+
 class NoAct:
     def start(self, seed, row):
         return "hello"

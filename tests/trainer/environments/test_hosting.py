@@ -78,6 +78,12 @@ def test_a_resumed_episode_goes_on_where_it_was(hosting_of):
     assert answers(after, "c", "d") == answers(alone, "c", "d")
 
 
+def test_sets_have_one_order_in_every_process(hosting_of):
+    (first,) = begun(hosting_of("Sets"), 1)
+    assert begun(hosting_of("Sets"), 1) == [first]
+    assert sorted(first.split()) == sorted(map(str, range(99)))
+
+
 def test_an_episode_that_is_not_the_same_when_played_again_is_lost_and_said(hosting_of):
     hosting = hosting_of("Faulty")
     begun(hosting, 2)
