@@ -45,3 +45,13 @@ def test_every_package_that_is_imported_is_declared_and_pinned(package):
         of_name |= {one for pair in BUILDS.items() if of_name & set(pair) for one in pair}
         assert of_name & declared, f"{path} imports {name}, which pyproject.toml does not declare"
         assert of_name & pinned, f"{path} imports {name}, which constraints.txt does not pin"
+
+
+def test_every_package_of_an_extra_is_pinned():
+    optional = tomllib.loads((REPOSITORY / "pyproject.toml").read_text())["project"]["optional-dependencies"]
+    pinned = {canonical(line) for line in (REPOSITORY / "constraints.txt").read_text().splitlines() if line.strip()}
+    declared = {
+        (extra, canonical(BUILDS.get(canonical(line), line))) for extra, lines in optional.items() for line in lines
+    }
+    assert ("environments", "textarena") in declared
+    assert {(extra, name) for extra, name in declared if name not in pinned} == set()

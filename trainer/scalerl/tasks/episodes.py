@@ -84,7 +84,8 @@ class EpisodesTask:
     def _prompt(self, start: Start, reply: Reply) -> Prompt:
         name = f"{start.seed}"
         if reply.end is not None:
-            raise TaskError(f"task {self.name!r}: the episode of seed {name} did not start: {reply.text}")
+            longer = "; time_limit_s may give it longer" if reply.end == "timed_out" else ""
+            raise TaskError(f"task {self.name!r}: the episode of seed {name} did not start: {reply.text}{longer}")
         try:
             tokens = self.tokenizer.prompt(reply.text)
         except ValueError as error:
