@@ -66,13 +66,12 @@ class Calibration:
         """w; 0 unless two runs have finished."""
         return self.num_runs / (self.num_runs + PRIOR_RUNS) if self.num_runs > 1 else 0.0
 
-    def shifts(self, variant: str, distance: np.ndarray, *, without: str | None = None) -> np.ndarray:
+    def shifts(self, variant: str, distance: np.ndarray) -> np.ndarray:
         """What is added to the centre of a run of this variant at each distance, in units of sqrt(L)."""
         if not self.errors:
             return np.zeros(distance.size)
         at = np.log(np.maximum(distance, LEAST_DISTANCE))
-        own, others = self._variants == variant, self._names != without
-        return _shifts(self._mean_errors(at), others, own)
+        return _shifts(self._mean_errors(at), np.ones(self.num_runs, dtype=bool), self._variants == variant)
 
     def quantiles(self, shares: np.ndarray) -> np.ndarray:
         """Quantiles of what the shifts leave, in units of sqrt(L)."""
@@ -108,10 +107,6 @@ class Calibration:
         """Place of each run's first error."""
         names = np.array([one.run for one in self._by_run])
         return np.flatnonzero(np.append(True, names[1:] != names[:-1]))
-
-    @cached_property
-    def _names(self) -> np.ndarray:
-        return np.array([self._by_run[place].run for place in self._starts])
 
     @cached_property
     def _variants(self) -> np.ndarray:

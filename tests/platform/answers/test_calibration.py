@@ -35,7 +35,7 @@ def test_a_shift_is_that_of_all_runs_and_of_the_variant_above_all():
     # m = 2: s = .8 / 1.4
     assert found.shifts("a", np.array([0.7])) == pytest.approx([of_all + 0.8 / 1.4 * (-0.04 - of_all)])
     # Of the others: all = -0.01 / 7, m = 1 with -0.03, s = .4
-    assert found.shifts("a", np.array([0.7]), without="a0") == pytest.approx([-0.01 / 7 + 0.4 * (-0.03 + 0.01 / 7)])
+    assert found.without("a0").shifts("a", np.array([0.7])) == pytest.approx([-0.01 / 7 + 0.4 * (-0.03 + 0.01 / 7)])
 
 
 def test_errors_count_where_they_were_made():
