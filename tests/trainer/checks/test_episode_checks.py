@@ -6,7 +6,9 @@ import pytest
 from trainer.runs import new_run
 from trainer.tiny import tiny_recipe
 from trainer.tiny_text_model import text_model
+from trainer.tokens.test_next_turn import QWEN3
 
+from scalerl.checks.data import check_data
 from scalerl.checks.lengths import check_lengths
 from scalerl.checks.memory import prompt_lengths
 from scalerl.checks.subject import Subject
@@ -72,3 +74,22 @@ def test_memory_is_that_of_the_longest_episode():
     assert generator._tokens.shape == (2, 300)
     assert recipe_of(context_tokens=300, tokens_per_turn=2).most_before_turn == 298
     assert tiny_recipe().most_before_turn == 0
+
+
+def test_a_template_that_drops_thoughts_is_refused_by_check_and_by_a_run_unless_the_history_is_kept(tmp_path):
+    model = {"type": "pretrained", "path": str(text_model(tmp_path / "qwen", template=QWEN3))}
+    settings = {"length_control": {"type": "none"}, "warm_start": {"steps": 0}}
+
+    def recipe_with(history):
+        stored = tiny_recipe(tasks=[{**GAME, "history": history, "context_tokens": 256}], **settings)
+        return type(stored).model_validate({**stored.model_dump(mode="json"), "model": model})
+
+    (found,) = check_data(Subject(recipe_with("template")))
+    assert found.level == "error"
+    (fault,) = found.faults
+    assert "writes earlier turns in another way once later ones follow" in fault.what
+    assert fault.what.endswith("set history: keep to keep each turn as it was sampled")
+    folder = new_run(tmp_path / "run", recipe_with("template"))
+    with pytest.raises(TaskError, match=r"task 'guess': .* in another way .*; set history: keep"):
+        train(folder.path, budget_gpu_hours=0.1, warm_starts=tmp_path)
+    assert not any(found.level == "error" for found in check_data(Subject(recipe_with("keep"))))
