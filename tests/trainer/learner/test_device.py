@@ -74,7 +74,7 @@ def test_decoding_makes_no_tensor_on_the_default_device(name):
     def decoded():
         cache = policy.new_cache(slots=4, positions=8)
         first = cache.logits(tokens, position, Prefill(**prefill))
-        return torch.cat((first, cache.logits(tokens, position + 1, None)))
+        return torch.cat((first, cache.logits(tokens, position + 1)))
 
     expected = decoded()
     with nothing_on_the_default_device():

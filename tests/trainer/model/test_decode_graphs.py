@@ -52,7 +52,7 @@ def decoded(cache):
         tokens=torch.tensor([[9, 2], [7, 5]]), rows=torch.arange(5), prompts=torch.tensor([0, 1, 0, 1, 0])
     )
     found = [cache.logits(torch.tensor([1, 2, 3, 4, 5]), torch.full((5,), 2), prefill).clone()]
-    return found + [cache.logits(tokens, position, None).clone() for tokens, position in steps()]
+    return found + [cache.logits(tokens, position).clone() for tokens, position in steps()]
 
 
 def test_captured_steps_give_what_plain_ones_give(cache):

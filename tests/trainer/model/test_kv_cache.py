@@ -31,13 +31,13 @@ def decoded(policy, *, slots=40, positions=128):
     cache, found = policy.new_cache(slots=slots, positions=positions), []
     position = torch.empty(0, dtype=torch.int64)
     for step in range(24):
-        prefill = None
+        prefills = []
         if step % 8 == 0:  # ten more rows
             tokens = torch.tensor([[5 + step, 6, 7, 8], [9, 0, 0, 0]])
             rows = torch.arange(len(position), len(position) + 10)
-            prefill = Prefill(tokens=tokens, rows=rows, prompts=torch.tensor([0, 1] * 5))
+            prefills = [Prefill(tokens=tokens, rows=rows, prompts=torch.tensor([0, 1] * 5))]
             position = torch.cat((position, torch.tensor([4, 1] * 5)))
-        found.append(cache.logits((position * 7 + step) % 30, position, prefill))
+        found.append(cache.logits((position * 7 + step) % 30, position, *prefills))
         position = position + 1
         if step == 12:
             cache.move([0, 3], [8, 9])

@@ -105,6 +105,7 @@ class EpisodeGenerator(Generator):
         self.version = inner.version
         self._limits = {name: turn_limit(task, max_tokens) for name, task in tasks.items()}
         self._hosting = {name: Hosting(task) for name, task in tasks.items()}
+        self._open()
         self._episodes: dict[tuple[int, int], InProgress] = {}
         """Episodes by group and index."""
         self._by_key: dict[int, InProgress] = {}
@@ -117,8 +118,7 @@ class EpisodeGenerator(Generator):
 
     @property
     def active(self) -> int:
-        begun = sum(bool(one.turns) for one in self._episodes.values())
-        return self.inner.active + begun
+        return self.inner.active
 
     @property
     def busy(self) -> bool:
@@ -132,9 +132,7 @@ class EpisodeGenerator(Generator):
 
     @property
     def first_waiting(self) -> int | None:
-        begun = {key for key, one in self._episodes.items() if one.turns}
-        waiting = ((one.group, one.index) for one in self.inner.waiting)
-        return next((group for group, index in waiting if index == 0 and (group, 0) not in begun), None)
+        return self.inner.first_waiting
 
     @property
     def awaits_environment(self) -> bool:
@@ -171,7 +169,8 @@ class EpisodeGenerator(Generator):
     def _begin(self, request: Request) -> None:
         key, self._next_key = self._next_key, self._next_key + 1
         episode = InProgress(request=request, key=key)
-        self._episodes[request.group, request.index] = self._by_key[key] = episode
+        self._episodes[request.place] = self._by_key[key] = episode
+        self.inner.unended[request.place] = None
         self._hosting[request.prompt.task].start(key, cast(Start, request.prompt.answer))
         self.inner.submit([self._turn(episode)])
 
@@ -190,14 +189,20 @@ class EpisodeGenerator(Generator):
         )
         seed = split_mix_64(np.array([request.seed], np.uint64), np.array([TURN_SEEDS + number], np.uint64))
         return Request(
-            prompt=prompt, group=request.group, index=request.index, seed=int(seed[0]), cut=request.cut, most=limit
+            prompt=prompt,
+            group=request.group,
+            index=request.index,
+            seed=int(seed[0]),
+            cut=request.cut,
+            most=limit,
+            first=request,
         )
 
     def step(self) -> tuple[list[Finished], StepWork]:
         done = self._hear_due()
         finished, work = self.inner.step() if self.inner.busy else ([], StepWork())
         for one in finished:
-            episode = self._episodes.get((one.request.group, one.request.index))
+            episode = self._episodes.get(one.request.place)
             if episode is None:
                 done.append(one)
                 continue
@@ -252,7 +257,9 @@ class EpisodeGenerator(Generator):
             episode.hear(tokens)
             self.inner.waiting.appendleft(self._turn(episode))
             return []
-        del self._episodes[episode.request.group, episode.request.index], self._by_key[episode.key]
+        place = episode.request.place
+        del self._episodes[place], self._by_key[episode.key]
+        self.inner.forget(place)
         self._hosting[task.title].forget(episode.key)
         return [Finished(request=episode.request, rollout=episode.rollout(end, why, task))]
 
@@ -269,26 +276,34 @@ class EpisodeGenerator(Generator):
         """State of the generator inside, and each episode as its start and answers."""
         return {
             # Later turns follow from their episodes; a checkpoint knows only the task's own prompts.
-            **_with_requests(self.inner.state_dict(), lambda one: self._begun(one, lambda episode: episode.request)),
+            **_with_requests(self.inner.state_dict(), lambda one: one.first or one),
             "episodes": list(self._episodes.values()),
             "next_key": self._next_key,
             "late": list(self._late),
+            "now": self._now,
             "hosting": {name: one.state_dict() for name, one in self._hosting.items()},
         }
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
-        self._episodes = {(one.request.group, one.request.index): one for one in state["episodes"]}
+        self._episodes = {one.request.place: one for one in state["episodes"]}
         self._by_key = {one.key: one for one in state["episodes"]}
-        self._next_key, self._late = state["next_key"], list(state["late"])
-        self.inner.load_state_dict(_with_requests(state, lambda one: self._begun(one, self._turn)))
+        self._next_key, self._late, self._now = state["next_key"], list(state["late"]), state["now"]
+        self.inner.unended = dict.fromkeys(self._episodes)
+        self.inner.load_state_dict(_with_requests(state, self._present))
         self.version = self.inner.version
         for name, saved in state["hosting"].items():
             self._hosting[name].load_state_dict(saved)
+        self._open()
 
-    def _begun(self, request: Request, of_episode: Callable[[InProgress], Request]) -> Request:
-        """What `of_episode` makes of the request's episode; the request itself without one."""
-        episode = self._episodes.get((request.group, request.index))
-        return of_episode(episode) if episode else request
+    def _open(self) -> None:
+        """Start the environments' processes on the wall clock before it runs."""
+        for hosting in self._hosting.values() if self.clock == "wall" else ():
+            hosting.open()
+
+    def _present(self, request: Request) -> Request:
+        """Request for the turn at which the request's episode is; the request itself without one."""
+        episode = self._episodes.get(request.place)
+        return self._turn(episode) if episode else request
 
     def pause(self) -> None:
         self.inner.pause()

@@ -25,6 +25,9 @@ class Generator(ABC):
         self.slots = slots
         self.waiting: deque[Request] = deque()
         """Requests that have not started."""
+        self.unended: dict[tuple[int, int], Any] = {}
+        """Episodes that may have a later turn, by group and index, with what the generator notes about each; their keys
+        and values are worth keeping."""
 
     @property
     @abstractmethod
@@ -44,7 +47,7 @@ class Generator(ABC):
     @property
     def first_waiting(self) -> int | None:
         """Lowest number of a group with no rollout started; None if every group has started."""
-        return next((request.group for request in self.waiting if request.index == 0), None)
+        return next((one.group for one in self.waiting if one.index == 0 and one.first is None), None)
 
     def submit(self, requests: list[Request]) -> None:
         """Queue requests; they start in order as slots become free."""
@@ -71,6 +74,10 @@ class Generator(ABC):
         """Continue from a `state_dict`: exactly, or with recomputed keys and values if it has none."""
 
     # For rollouts that wait for an environment:
+
+    def forget(self, place: tuple[int, int]) -> None:
+        """Note that the episode of this group and index has ended."""
+        del self.unended[place]
 
     @property
     def awaits_environment(self) -> bool:

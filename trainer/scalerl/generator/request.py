@@ -24,6 +24,13 @@ class Request:
     """Thinking tokens after which the end of thinking is forced."""
     most: int = NEVER
     """Tokens after which the rollout is cut, if fewer than the limits of `generation`."""
+    first: "Request | None" = None
+    """Request for the first turn, if this is for a later one of an episode."""
+
+    @property
+    def place(self) -> tuple[int, int]:
+        """Group and index."""
+        return self.group, self.index
 
 
 @dataclass(frozen=True, kw_only=True)

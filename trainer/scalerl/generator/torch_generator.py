@@ -3,6 +3,9 @@
 Active rows are always the first `active` of the S slots, so every product runs on a dense batch. A finished row goes to
 the next waiting request; if none waits, the last active row moves into its place. New weights replace the old between
 two decode steps. Cached keys and values stay as the old weights computed them (PipelineRL), or are recomputed.
+
+Between two turns of an episode its row is held behind the active ones, unless another request needs it. Of a later turn
+in the same row only what the environment said is prefilled; in another row, all of it.
 """
 
 from collections import deque
@@ -59,6 +62,8 @@ class TorchGenerator(Generator):
         self.max_tokens = tokens_with_phrase(settings, self.phrase)
         self.requests: list[Request] = []
         self.free: list[int] = []
+        self._held: dict[tuple[int, int], int] = {}
+        """Free rows of episodes that may have a later turn."""
         self._read_again: list[int] = []
         """Tokens of each row reread after new weights, which the next step reports as work."""
         positions = max_prompt + self.max_tokens
@@ -90,7 +95,7 @@ class TorchGenerator(Generator):
         if not self.decodes_learner:
             self.policy.import_weights(weights)
         self.version = version
-        if self.recompute and self.active:
+        if self.recompute and (self.active or self._held):
             self._read_all_again()
 
     @torch.inference_mode()
@@ -101,9 +106,9 @@ class TorchGenerator(Generator):
         rows = torch.from_numpy(row).to(device)
         tokens = torch.from_numpy(self._tokens[: len(length), :width]).to(device)
         last = torch.from_numpy(self._tokens[row, length - 1]).to(device)
-        prefill = Prefill(tokens=tokens, rows=rows, prompts=rows) if width else None
-        self._cache.logits(last, torch.from_numpy(length - 1).to(device), prefill)
-        self._read_again += [int(length[i]) for i in row if i not in self.free]
+        prefills = [Prefill(tokens=tokens, rows=rows, prompts=rows)] if width else []
+        self._cache.logits(last, torch.from_numpy(length - 1).to(device), *prefills)
+        self._read_again += [int(length[i]) for i in row if i not in self.free or i in self._held.values()]
 
     @torch.inference_mode()
     def score(self, tokens: tuple[int, ...]) -> NDArray[np.float32]:
@@ -112,12 +117,12 @@ class TorchGenerator(Generator):
 
     @torch.inference_mode()
     def step(self) -> tuple[list[Finished], StepWork]:
-        new = self._fill()
+        new, later = self._fill()
         n = self.active
         if n == 0:
             return [], StepWork()
         length = self._length[:n]
-        sampled, logprobs = self._sample(self._decode(n, new))
+        sampled, logprobs = self._sample(self._decode(n, new, later))
         answer_length = self._answer_length[:n]
         answer_length += ~self._thinking[:n]
         tokens, forced = self._force_phrases(n, sampled)
@@ -126,30 +131,47 @@ class TorchGenerator(Generator):
         self._logprobs[row, length] = np.where(forced, 0.0, logprobs)
         self._versions[row, length] = self.version
         self._forced[row, length] = forced
-        sizes = [*(len(prompt.tokens) for prompt in new), *self._read_again]
+        read = [(0, len(prompt.tokens)) for prompt in new] + [(0, size) for size in self._read_again]
+        read += [(held, int(self._prompt_length[row])) for row, held in later.items()]
         self._read_again = []
         work = StepWork(
             sequences=n,
-            prefill_tokens=sum(sizes),
-            prefill_context_tokens=sum(size * (size + 1) // 2 for size in sizes),
+            prefill_tokens=sum(stop - start for start, stop in read),
+            prefill_context_tokens=sum((stop - start) * (start + stop + 1) // 2 for start, stop in read),
             context_tokens=int(length.sum()),
         )
         length += 1
         ended = self._is_eos[tokens]
         full = (length - self._prompt_length[:n] >= self._most[:n]) | (answer_length >= self.settings.answer)
-        self.free = np.flatnonzero(ended | full).tolist()
-        finished = [self._finish(i, truncated=not ended[i]) for i in self.free]
-        if self.decodes_learner and not self.busy:
-            self._cache.release()  # the learner needs the memory until the next evaluation
+        over = np.flatnonzero(ended | full).tolist()
+        finished = [self._finish(i, truncated=not ended[i]) for i in over]
+        self.free = [*over, *range(n, len(self.requests))]
+        places = ((self.requests[i].place, i) for i in over)
+        self._held |= {place: i for place, i in places if place in self.unended}
+        self._release_when_idle()
         return finished, work
 
-    def _decode(self, n: int, new: dict[Prompt, list[int]]) -> Tensor:
-        """Logits [n, V] after the last token of each active row; prefills new prompts in the same pass."""
+    def forget(self, place: tuple[int, int]) -> None:
+        super().forget(place)
+        self._held.pop(place, None)
+        self._release_when_idle()
+
+    def _release_when_idle(self) -> None:
+        if self.decodes_learner and not self.busy and not self.unended:
+            self._cache.release()  # the learner needs the memory until the next evaluation
+
+    def _decode(self, n: int, new: dict[Prompt, list[int]], later: dict[int, int]) -> Tensor:
+        """Logits [n, V] after the last token of each active row; prefills what is new in the same pass."""
         device, position = self.policy.device, self._length[:n] - 1
         tokens_n = torch.from_numpy(self._tokens[np.arange(n), position]).to(device, non_blocking=True)
-        longest = max((len(prompt.tokens) for prompt in new), default=0)
-        prefill = Prefill.of(new, device) if longest > 1 else None
-        return self._cache.logits(tokens_n, torch.from_numpy(position), prefill)
+        prefills: list[Prefill] = []
+        if max((len(prompt.tokens) for prompt in new), default=0) > 1:
+            prefills.append(Prefill.of(new, device))
+        # Keys and values of a turn's last token are computed with the token after it.
+        grown = {row: (held - 1, self._tokens[row, held - 1 : self._length[row]]) for row, held in later.items()}
+        if any(len(tokens) > 1 for _, tokens in grown.values()):
+            prefills.append(Prefill.after(grown, device))
+        return self._cache.logits(tokens_n, torch.from_numpy(position), *prefills)
 
     def _sample(self, logits: Tensor) -> tuple[np.ndarray, np.ndarray]:
         """Sample a token per row by inverse CDF in float64; returns tokens and tempered log-probabilities."""
@@ -200,41 +222,73 @@ class TorchGenerator(Generator):
         )
         return Finished(request=request, rollout=rollout)
 
-    def _fill(self) -> dict[Prompt, list[int]]:
-        """Give free rows to waiting requests and close the remaining gaps; returns new prompts and their rows."""
+    def _fill(self) -> tuple[dict[Prompt, list[int]], dict[int, int]]:
+        """Give free rows to waiting requests and close the remaining gaps.
+
+        Returns new prompts and their rows, and rows that continue an episode with the number of tokens they held.
+        """
         new: dict[Prompt, list[int]] = {}
+        later: dict[int, int] = {}
         while self.waiting and (self.free or len(self.requests) < self.slots):
             request = self.waiting.popleft()
-            if self.free:
-                row = self.free.pop(0)
-                self.requests[row] = request
-            else:
-                row = len(self.requests)
-                self.requests.append(request)
-            new.setdefault(request.prompt, []).append(row)
             size = len(request.prompt.tokens)
+            row = self._row_for(request)
+            if self._held.get(request.place) == row:
+                later[row] = int(self._length[row])
+            else:
+                new.setdefault(request.prompt, []).append(row)
+            if row == len(self.requests):
+                self.requests.append(request)
+            else:
+                self.free.remove(row)
+                if self._held.get(before := self.requests[row].place) == row:
+                    del self._held[before]
+            self.requests[row] = request
             self._tokens[row, :size] = request.prompt.tokens
             self._length[row] = self._prompt_length[row] = size
             self._seed[row], self._cut[row] = request.seed, request.cut
             self._most[row] = min(request.most, self.max_tokens)
             self._thinking[row], self._phrase_at[row] = self._reader.thinks, -1
             self._answer_length[row] = self._written[row] = 0
-        self._close_gaps()
-        return new
+        moved = self._close_gaps()
+        new = {prompt: [moved.get(row, row) for row in rows] for prompt, rows in new.items()}
+        return new, {moved.get(row, row): held for row, held in later.items()}
 
-    def _close_gaps(self) -> None:
-        """Move the last active rows into free ones; rows filled in the same step lie below every free row."""
-        kept = self.active
-        target = [row for row in self.free if row < kept]
-        source = sorted(set(range(kept, len(self.requests))) - set(self.free))
-        if source:
+    def _row_for(self, request: Request) -> int:
+        """The row of the request's episode, else one that nothing needs, else a new one, else one that is held."""
+        own = self._held.get(request.place)
+        if own is not None:
+            have = int(self._length[own])
+            if self._tokens[own, :have].tolist() == list(request.prompt.tokens[:have]):
+                return own
+            del self._held[request.place]  # an earlier turn was rewritten
+        if len(self._held) < len(self.free):
+            needed = set(self._held.values())
+            return next(row for row in self.free if row not in needed)
+        return self.free[0] if len(self.requests) == self.slots else len(self.requests)
+
+    def _close_gaps(self) -> dict[int, int]:
+        """Move the last active rows into free ones, and rows that are held behind all active ones.
+
+        Returns the new numbers of the rows that moved.
+        """
+        kept, free = self.active, set(self.free)
+        if not self._cache.keeps_idle_rows:
+            self._held = {}
+        held = sorted(self._held.values())
+        rows = len(self.requests)
+        order = _in_places([row for row in range(rows) if row not in free], range(kept))
+        order += _in_places(held, range(kept, kept + len(held)))
+        moved = {since: row for row, since in enumerate(order) if row != since}
+        if moved:
+            target, source = list(moved.values()), list(moved)
             self._cache.move(target, source)
             for array in (*self._row_arrays(), self._written):
                 array[target] = array[source]
-            for to, since in zip(target, source, strict=True):
-                self.requests[to] = self.requests[since]
-        del self.requests[kept:]
-        self.free = []
+        self.requests = [self.requests[row] for row in order]
+        self._held = {place: moved.get(row, row) for place, row in self._held.items()}
+        self.free = list(range(kept, len(order)))
+        return moved
 
     def _row_arrays(self) -> tuple[np.ndarray, ...]:
         return (
@@ -261,6 +315,8 @@ class TorchGenerator(Generator):
         self.set_weights(state["weights"], state["version"])
         self.waiting = deque(state["waiting"])
         self.requests, self.free = list(state["requests"]), list(state["free"])
+        places = ((self.requests[row].place, row) for row in self.free)
+        self._held = {place: row for place, row in places if place in self.unended}
         n = len(self.requests)
         self._read_again = list(state["read_again"])
         self._cache.put(state["kv"])
@@ -269,3 +325,10 @@ class TorchGenerator(Generator):
         for row in range(n):  # derived from the tokens, so not saved
             own = self._tokens[row, self._prompt_length[row] : self._length[row]]
             self._written[row] = self._reader.written(own.tolist())
+
+
+def _in_places(rows: list[int], places: range) -> list[int]:
+    """The row for each place: rows that are in one of the places stay there, and the others fill the gaps in order."""
+    away = iter([row for row in rows if row not in places])
+    present = set(rows)
+    return [place if place in present else next(away) for place in places]

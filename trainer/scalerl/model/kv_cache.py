@@ -8,7 +8,9 @@ from abc import ABC, abstractmethod
 from collections.abc import Iterator
 from dataclasses import dataclass
 
+import numpy as np
 import torch
+from numpy.typing import NDArray
 from torch import Tensor
 
 from scalerl.rollout import Prompt
@@ -29,6 +31,9 @@ class Prefill:
     """Rows to write."""
     prompts: Tensor
     """Index of the prompt that each of those rows gets."""
+    position: Tensor | None = None
+    """[P, W] places of tokens that continue what their row has cached, the row's number being that of `rows`; -1 for
+    padding. None for whole prompts."""
 
     @classmethod
     def of(cls, new: dict[Prompt, list[int]], device: torch.device) -> "Prefill":
@@ -41,13 +46,31 @@ class Prefill:
             prompts=torch.tensor([i for i, rows in enumerate(new.values()) for _ in rows], device=device),
         )
 
+    @classmethod
+    def after(cls, new: dict[int, tuple[int, NDArray[np.int64]]], device: torch.device) -> "Prefill":
+        """Prefill of rows that have this many positions cached with these tokens, the last of which is decoded."""
+        width = max(len(tokens) for _, tokens in new.values()) - 1
+        fresh, position = np.zeros((len(new), width), dtype=np.int64), np.full((len(new), width), -1)
+        for i, (have, tokens) in enumerate(new.values()):
+            fresh[i, : len(tokens) - 1] = tokens[:-1]
+            position[i, : len(tokens) - 1] = np.arange(have, have + len(tokens) - 1)
+        return cls(
+            tokens=torch.from_numpy(fresh).to(device),
+            rows=torch.tensor(list(new), device=device),
+            prompts=torch.arange(len(new), device=device),
+            position=torch.from_numpy(position).to(device),
+        )
+
     def parts(self, max_tokens: int) -> "Iterator[Prefill]":
         """Split into parts of at most `max_tokens` tokens, but at least one prompt each."""
         size = max(1, max_tokens // max(1, self.tokens.shape[1]))
         for start in range(0, len(self.tokens), size):
             here = (self.prompts >= start) & (self.prompts < start + size)
             yield Prefill(
-                tokens=self.tokens[start : start + size], rows=self.rows[here], prompts=self.prompts[here] - start
+                tokens=self.tokens[start : start + size],
+                rows=self.rows[here],
+                prompts=self.prompts[here] - start,
+                position=None if self.position is None else self.position[start : start + size],
             )
 
 
@@ -57,6 +80,9 @@ class KVCache(ABC):
     Memory grows to the largest number of rows and positions used so far, in the precision of the products that read it.
     `kv` holds [rows, heads, 2, positions, D] per layer, with positions in whole tiles.
     """
+
+    keeps_idle_rows = True
+    """True if decoding changes nothing in rows behind the active ones."""
 
     def __init__(
         self,
@@ -76,10 +102,10 @@ class KVCache(ABC):
         self._blocks = (slots, self.positions) if is_small else (ROWS, whole(POSITIONS, tile))
 
     @abstractmethod
-    def logits(self, tokens_n: Tensor, position_n: Tensor, prefill: Prefill | None) -> Tensor:
+    def logits(self, tokens_n: Tensor, position_n: Tensor, *prefills: Prefill) -> Tensor:
         """Logits [n, V] after one more token in each of the first n rows, at `position_n` (on the host).
 
-        Also caches keys and values of these tokens and of the prompts in `prefill`.
+        Also caches keys and values of these tokens and of those in `prefills`.
         """
 
     def reserve(self, rows: int, reach: int) -> None:

@@ -217,14 +217,15 @@ class LlamaCache(KVCache):
 
     def capture_steps(self, capture: Capture = cuda_graph) -> None:
         """Capture decode steps without new prompts once per size, and replay them afterwards."""
+        self.keeps_idle_rows = False  # a graph decodes some rows too many
         self._graphs = DecodeGraphs(self._step, slots=self.slots, positions=self.positions, capture=capture)
 
-    def logits(self, tokens_n: Tensor, position_n: Tensor, prefill: Prefill | None) -> Tensor:
+    def logits(self, tokens_n: Tensor, position_n: Tensor, *prefills: Prefill) -> Tensor:
         reach = int(position_n.max()) + 1
         position_n = position_n.to(tokens_n.device, non_blocking=True)
         self.reserve(len(tokens_n), reach)
-        if self._graphs is None or prefill is not None:
-            return self._step(tokens_n, position_n, reach, prefill)
+        if self._graphs is None or prefills:
+            return self._step(tokens_n, position_n, reach, *prefills)
         return self._graphs.logits(tokens_n, position_n, reach)
 
     def reserve(self, rows: int, reach: int) -> None:
@@ -237,30 +238,31 @@ class LlamaCache(KVCache):
         if self.kv[0] is not before:
             self._graphs.forget()
 
-    def _step(self, tokens_n: Tensor, position_n: Tensor, reach: int, prefill: Prefill | None = None) -> Tensor:
+    def _step(self, tokens_n: Tensor, position_n: Tensor, reach: int, *prefills: Prefill) -> Tensor:
         """Logits [n, V] of one step, given room for `reach` positions; positions are on the device."""
         with self.policy.products():
-            hidden = self._hidden(tokens_n, position_n, reach, prefill)
+            hidden = self._hidden(tokens_n, position_n, reach, prefills)
         return self.policy.logits(hidden)
 
-    def _hidden(self, tokens_n: Tensor, position_n: Tensor, reach: int, prefill: Prefill | None) -> Tensor:
+    def _hidden(self, tokens_n: Tensor, position_n: Tensor, reach: int, prefills: tuple[Prefill, ...]) -> Tensor:
         policy = self.policy
         n = len(tokens_n)
         step = self._cached_step(position_n, reach)
-        turn, tokens = self._turns[position_n], tokens_n
-        if prefill is not None:
-            prompts, width = prefill.tokens.shape
-            tokens = torch.cat((tokens_n, prefill.tokens.flatten()))
-            turn = torch.cat((turn, self._turns[:width].repeat(prompts, 1, 1, 1)))
+        turn, tokens, sizes = self._turns[position_n], tokens_n, [n, *(one.tokens.numel() for one in prefills)]
+        if prefills:
+            tokens = torch.cat((tokens_n, *(one.tokens.flatten() for one in prefills)))
+            turn = torch.cat((turn, *(self._turns_of(one) for one in prefills)))
         x = policy.embedding[tokens].float()
         last = len(self.kv) - 1
         for layer, block in enumerate(policy.layers()):
-            q, k, v = (as_factor(part, policy.precision.products) for part in block.project(x, turn))
-            parts = []
-            if prefill is not None:
-                parts.append(self._prefill(layer, q[n:], k[n:], v[n:], prefill))
-            step.write(self.kv[layer], k[:n], v[:n])
-            parts.insert(0, step.attend(self.kv[layer], q[:n]))
+            qkv = (as_factor(part, policy.precision.products) for part in block.project(x, turn))
+            (q, k, v), *others = zip(*(part.split(sizes) for part in qkv), strict=True)
+            parts = [
+                self._prefill(layer, *other, one) if one.position is None else self._extend(layer, *other, one, reach)
+                for other, one in zip(others, prefills, strict=True)
+            ]
+            step.write(self.kv[layer], k, v)
+            parts.insert(0, step.attend(self.kv[layer], q))
             if layer == last:  # nothing reads a prompt's output of the last layer
                 x, parts = x[:n], parts[:1]
             x = x + projected(torch.cat(parts) if len(parts) > 1 else parts[0], block.out)
@@ -285,6 +287,30 @@ class LlamaCache(KVCache):
         copied = written[prefill.prompts].to(self.kv[layer].dtype)
         self.kv[layer][prefill.rows, :, :, : copied.shape[3]] = copied
         attended = F.scaled_dot_product_attention(q, k, v, is_causal=True)
+        return attended.transpose(1, 2).flatten(2).flatten(0, 1).float()
+
+    def _turns_of(self, prefill: Prefill) -> Tensor:
+        """Rotations of the tokens, [P x W, ...]."""
+        prompts, width = prefill.tokens.shape
+        if prefill.position is None:
+            return self._turns[:width].repeat(prompts, 1, 1, 1)
+        return self._turns[prefill.position.flatten()]
+
+    def _extend(self, layer: int, q: Tensor, k: Tensor, v: Tensor, prefill: Prefill, reach: int) -> Tensor:
+        """Cache one layer of tokens that continue their rows; returns their attention [P x W, hidden]."""
+        assert prefill.position is not None
+        reach = whole(reach, TILE) if self._is_tiled else reach
+        cached = self.kv[layer][prefill.rows, :, :, :reach]
+        if self._is_tiled:
+            cached[:, :, 0] = untiled(cached[:, :, 0])
+        one, token = (prefill.position >= 0).nonzero(as_tuple=True)
+        fresh = torch.stack((k, v), dim=2).unflatten(0, prefill.tokens.shape)[one, token]
+        cached[one, :, :, prefill.position[one, token]] = fresh.to(cached.dtype)
+        self.kv[layer][prefill.rows, :, :, :reach] = in_tiles(cached) if self._is_tiled else cached
+        seen = torch.arange(reach, device=q.device) <= prefill.position.clamp_min(0)[:, None, :, None]
+        keys, values = cached.to(q.dtype).unbind(2)
+        query = q.unflatten(0, prefill.tokens.shape).transpose(1, 2)
+        attended = F.scaled_dot_product_attention(query, keys, values, attn_mask=seen)
         return attended.transpose(1, 2).flatten(2).flatten(0, 1).float()
 
     def taken(self, rows: int, reach: int) -> Tensor:

@@ -43,6 +43,26 @@ class RowWriter(Cache):
         return seen[:, :, 0, :, : key_states.shape[-1]], seen[:, :, 1, :, : value_states.shape[-1]]
 
 
+class RowExtender(Cache):
+    """Writes tokens that continue their rows, each at its own position; a negative position is padding."""
+
+    def __init__(self, kv: list[Tensor], prefill: Prefill, reach: int) -> None:
+        super().__init__(layers=[])
+        assert prefill.position is not None
+        self.kv, self.rows, self.reach = kv, prefill.rows, reach
+        self.one, self.token = (prefill.position >= 0).nonzero(as_tuple=True)
+        self.position = prefill.position[self.one, self.token]
+
+    def update(self, key_states: Tensor, value_states: Tensor, layer_idx: int, *_: Any, **__: Any) -> Pair:
+        """Cache [P, heads, W, D] and return what each row may attend to, [P, heads, reach, D]."""
+        layer = self.kv[layer_idx]
+        for which, new in enumerate((key_states, value_states)):
+            written = new[self.one, :, self.token].to(layer.dtype)
+            layer[self.rows[self.one], :, which, self.position, : new.shape[-1]] = written
+        seen = layer[self.rows, :, :, : self.reach]
+        return seen[:, :, 0, :, : key_states.shape[-1]], seen[:, :, 1, :, : value_states.shape[-1]]
+
+
 class PromptWriter(Cache):
     """Writes whole prompts and copies each to its rows."""
 

@@ -26,7 +26,7 @@ from scalerl.model.packing import Packing
 from scalerl.model.policy import FP32, Policy, Precision, States, draw_normal
 from scalerl.model.router import Routing
 from scalerl.model.size import ModelSize
-from scalerl.model.transformers_cache import CachedSizes, PromptWriter, Recorder, RowWriter
+from scalerl.model.transformers_cache import CachedSizes, PromptWriter, Recorder, RowExtender, RowWriter
 from scalerl.model.transformers_folder import read_model
 from scalerl.model.transformers_masks import (
     Masks,
@@ -246,20 +246,26 @@ class TransformersCache(KVCache):
         )
         self.policy = policy
 
-    def logits(self, tokens_n: Tensor, position_n: Tensor, prefill: Prefill | None) -> Tensor:
+    def logits(self, tokens_n: Tensor, position_n: Tensor, *prefills: Prefill) -> Tensor:
         reach = int(position_n.max()) + 1
         position_n = position_n.to(tokens_n.device, non_blocking=True)
         self.reserve(len(tokens_n), reach)
-        if prefill is not None:
-            position_T = torch.arange(prefill.tokens.shape[1], device=prefill.tokens.device)
+        for part in (part for prefill in prefills for part in prefill.parts(PREFILL_TOKENS)):
+            if part.position is not None:
+                self._extend(part, part.position.clamp_min(0), reach)
+                continue
+            position_T = torch.arange(part.tokens.shape[1], device=part.tokens.device)
             distance_TT = position_T[:, None] - position_T
-            for part in prefill.parts(PREFILL_TOKENS):
-                prompts = PromptWriter(self.kv, part)
-                self.policy.body(part.tokens, position_T[None], (distance_TT >= 0)[None], distance_TT, prompts)
+            prompts = PromptWriter(self.kv, part)
+            self.policy.body(part.tokens, position_T[None], (distance_TT >= 0)[None], distance_TT, prompts)
         distance_n1T = position_n[:, None, None] - torch.arange(reach, device=position_n.device)
         rows = RowWriter(self.kv, position_n, reach)
         states = self.policy.body(tokens_n[:, None], position_n[:, None], distance_n1T >= 0, distance_n1T, rows)
         return self.policy.logits(states.hidden[:, 0])
+
+    def _extend(self, part: Prefill, position: Tensor, reach: int) -> None:
+        distance = position[:, :, None] - torch.arange(reach, device=position.device)
+        self.policy.body(part.tokens, position, distance >= 0, distance, RowExtender(self.kv, part, reach))
 
 
 @torch.no_grad()
@@ -304,7 +310,7 @@ def decoded_with_cache(policy: TransformersPolicy, tokens: Tensor) -> Tensor:
     cache = policy.new_cache(slots=1, positions=tokens.shape[1])
     prefill = Prefill(tokens=tokens[:, :half], rows=zero, prompts=zero)
     steps = [
-        cache.logits(tokens[:, position], zero + position, prefill if position == half else None)[0]
+        cache.logits(tokens[:, position], zero + position, *([prefill] if position == half else []))[0]
         for position in range(half, tokens.shape[1])
     ]
     return torch.stack(steps)
