@@ -92,6 +92,37 @@ class Sets(Faulty):
         return " ".join({str(number) for number in range(99)})
 
 
+class Rounds:
+    """Is won after some answers, each of which takes some seconds; may say what nobody can repeat."""
+
+    def __init__(self, rounds=3, seconds=0.0, draws=False):
+        self.rounds, self.seconds, self.draws = rounds, seconds, draws
+
+    def start(self, seed, row):
+        return "go"
+
+    def act(self, text):
+        time.sleep(self.seconds)
+        self.rounds -= 1
+        said = os.urandom(2).hex() if self.draws else "on"
+        return Reply(said, reward=0.1 * (len(text) % 3), end="won" if self.rounds == 0 else None)
+
+
+class Gate:
+    """Answers when a file is there."""
+
+    def __init__(self, path):
+        self.path = path
+
+    def start(self, seed, row):
+        return "go"
+
+    def act(self, text):
+        while not os.path.exists(self.path):
+            time.sleep(0.01)
+        return Reply("on")
+
+
 class NoAct:
     def start(self, seed, row):
         return "hello"

@@ -8,10 +8,11 @@ from torch import Tensor
 
 from scalerl.cluster.virtual_cluster import VirtualCluster
 from scalerl.generator.generator import Maker, decode_all
-from scalerl.generator.make import make_generator
+from scalerl.generator.make import make_generator, with_episodes
 from scalerl.generator.request import Finished, Request
 from scalerl.generator.torch_generator import TorchGenerator
 from scalerl.learner.torch_learner import TorchLearner
+from scalerl.memory.forecast import PromptLengths
 from scalerl.model.build import new_policy
 from scalerl.model.llama import Llama
 from scalerl.model.policy import Policy
@@ -105,7 +106,9 @@ def generator_of(recipe: ResolvedRecipe, task: Task, policy: Policy, *, slots: i
 
 def maker_of(recipe: ResolvedRecipe, task: Task, policy: Policy) -> Maker:
     """Makes such a generator, with the cluster's slots, in the process that calls it."""
-    return partial(make_generator, recipe, policy, slots=recipe.cluster.slots, max_prompt=longest_prompt(task))
+    longest = PromptLengths.of(recipe, task, ()).trained
+    made = partial(make_generator, recipe, policy, slots=recipe.cluster.slots, max_prompt=longest)
+    return partial(with_episodes, made, recipe, clock=recipe.cluster.type)
 
 
 class PolicySampler:

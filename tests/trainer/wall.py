@@ -18,7 +18,7 @@ from scalerl.prompts.mixed_pool import make_pool
 from scalerl.recipe import ResolvedRecipe
 from scalerl.schedules import SCHEDULES
 from scalerl.tasks import make_task
-from scalerl.tokens import SymbolTokenizer
+from scalerl.tokens import make_tokenizer
 
 
 def wall_recipe(generators: int = 1, slots: int = 12, **changes: Any) -> ResolvedRecipe:
@@ -38,7 +38,7 @@ def wall_cluster(
     recipe: ResolvedRecipe, policy: Policy, store: Any, *, launcher: Any = None, units: Any = None, state: Any = None
 ) -> Iterator[Any]:
     """A started cluster, which may take over a state; `drawn` are the ids of its prompts. It ends with the block."""
-    task = make_task(recipe.tasks[0], SymbolTokenizer())
+    task = make_task(recipe.tasks[0], make_tokenizer(recipe.model, thinks=recipe.generation.thinks))
     cluster: Any = WallCluster(
         recipe=recipe,
         launcher=launcher or LocalLauncher(),

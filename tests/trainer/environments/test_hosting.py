@@ -1,9 +1,14 @@
 """The trainer's end of the process of environments: it is replaced when it ends or hangs, and nothing else is lost."""
 
 import re
+import subprocess
+import sys
+from pathlib import Path
 
 import pytest
 from trainer.own_games import own_task
+from trainer.processes.agents import children_of, is_alive
+from waiting import wait_until
 
 from scalerl.environments.catalogue import EnvironmentUnusable
 from scalerl.environments.hosting import Hosting
@@ -84,6 +89,17 @@ def test_sets_have_one_order_in_every_process(hosting_of):
     assert sorted(first.split()) == sorted(map(str, range(99)))
 
 
+def test_a_resumed_episode_is_told_all_that_it_had_not_heard(hosting_of):
+    alone, before, after = (hosting_of("Dice") for _ in range(3))
+    begun(alone, 1)
+    for one in (alone, before):
+        if one is before:
+            one.start(0, Start(seed=0))  # nothing has been heard when the answer is there
+        one.act(0, "a")
+    after.load_state_dict(before.state_dict())
+    assert [reply for _, reply in after.replies()][1:] == [reply for _, reply in alone.replies()]
+
+
 def test_an_episode_that_is_not_the_same_when_played_again_is_lost_and_said(hosting_of):
     hosting = hosting_of("Faulty")
     begun(hosting, 2)
@@ -93,6 +109,32 @@ def test_an_episode_that_is_not_the_same_when_played_again_is_lost_and_said(host
     hosting.close()  # played again one after the other, the count is another
     ends = [reply.end for reply in answers(hosting, "x", "x")]
     assert ends == ["error", "error"]
+
+
+def test_an_environment_that_never_returns_ends_when_the_trainer_is_killed(tmp_path):
+    own_task(tmp_path, "Faulty")
+    program = f"""
+from trainer.own_games import own_task
+from pathlib import Path
+from scalerl.environments.hosting import Hosting
+from scalerl.environments.protocol import Start
+hosting = Hosting(own_task(Path({str(tmp_path)!r}), "Faulty", time_limit_s=600))
+hosting.start(0, Start(seed=0))
+hosting.replies()
+hosting.act(0, "swallow")
+hosting.replies(wait_s=0.5)
+print("waits", flush=True)
+hosting.replies()
+"""
+    tests = Path(__file__).parents[2]
+    trainer = subprocess.Popen([sys.executable, "-c", program], stdout=subprocess.PIPE, cwd=tests)
+    assert trainer.stdout is not None
+    assert trainer.stdout.readline() == b"waits\n"
+    (environment,) = children_of(trainer.pid)
+    trainer.kill()
+    trainer.wait()
+    wait_until(lambda: not is_alive(environment), "the end of the environment's process")
+    trainer.stdout.close()
 
 
 @pytest.mark.parametrize(

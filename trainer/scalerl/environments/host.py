@@ -26,6 +26,7 @@ from scalerl.errors import Rejected
 from scalerl.recipe.own import Own
 from scalerl.recipe.own_function import function_of, place_of, raised
 from scalerl.rollout import EPISODE_ENDS
+from scalerl.sandbox.inside import PR_SET_PDEATHSIG, prctl
 
 _Found = TypeVar("_Found")
 
@@ -172,6 +173,7 @@ def serve(counter: int) -> None:
 
     `counter` is the descriptor of a shared page that holds the number of completed calls of a list of requests.
     """
+    prctl(PR_SET_PDEATHSIG, signal.SIGKILL)  # an environment that hangs does not see that the trainer is gone
     requests, answers = os.fdopen(os.dup(0), "rb"), os.fdopen(os.dup(1), "wb")
     nothing = os.open(os.devnull, os.O_RDWR)
     for descriptor in (0, 1, 2):

@@ -15,6 +15,7 @@ import select
 import subprocess
 import sys
 import time
+from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Any, BinaryIO, cast
 
@@ -48,7 +49,12 @@ class Played:
     start: Start
     said: list[str] = field(default_factory=list)
     heard: list[Reply] = field(default_factory=list)
-    """The first text, then a reply for each answer; one fewer while an answer is awaited."""
+    """The first text, then a reply for each answer; fewer while replies are awaited."""
+
+    def calls(self, key: int) -> list[EnvironmentCall]:
+        """All requests of this episode so far."""
+        start = EnvironmentCall(what="start", key=key, seed=self.start.seed, row=self.start.row)
+        return [start, *(EnvironmentCall(what="act", key=key, text=said) for said in self.said)]
 
 
 class Hosting:
@@ -71,7 +77,7 @@ class Hosting:
     @property
     def awaits(self) -> bool:
         """True if a reply is to come."""
-        return bool(self._asked or self._sent or self._found)
+        return bool(self._found) or any(ask.what != "close" for ask in (*self._asked, *self._sent))
 
     def start(self, key: int, start: Start) -> None:
         """Begin the episode; its first text comes as a reply."""
@@ -108,13 +114,20 @@ class Hosting:
         found, self._found = self._found, []
         return found
 
+    def open(self) -> None:
+        """Start the process if there is none, and play all episodes in it; otherwise the next request does so."""
+        if self._process is None:
+            self._start_process()
+            self._play_again()
+
     def close(self) -> None:
         """End the process; the next request starts another, in which all episodes are played again."""
         if self._process:
             self._process.kill()
             self._process.wait()
             for pipe in (self._process.stdin, self._process.stdout):
-                cast(BinaryIO, pipe).close()
+                with suppress(BrokenPipeError):  # of what it did not read
+                    cast(BinaryIO, pipe).close()
             self._process = None
 
     def state_dict(self) -> dict[str, Any]:
@@ -126,32 +139,25 @@ class Hosting:
         self.close()
         self.played, self._found = state["played"], state["found"]
         self._sent, self._lost = [], {}
-        self._asked = [
-            EnvironmentCall(what="act", key=key, text=one.said[-1])
-            if one.said
-            else EnvironmentCall(what="start", key=key, seed=one.start.seed, row=one.start.row)
-            for key, one in self.played.items()
-            if len(one.heard) == len(one.said)
-        ]
+        self._asked = [call for key, one in self.played.items() for call in one.calls(key)[len(one.heard) :]]
 
     # --- the process --------------------------------------------------------------------------------------------------
 
     def _give(self, asked: list[EnvironmentCall]) -> None:
         """Send requests, without those of lost episodes, to a process in which all others are as far as they were."""
-        if self._process is None:
-            self._start_process()
-            self._play_again()
+        self.open()
         self._send([ask for ask in asked if ask.key not in self._lost])
 
     def _send(self, asked: list[EnvironmentCall]) -> None:
         self._done[:4] = bytes(4)
         self._num_done, self._progress_at = 0, time.monotonic()
+        self._say(asked)
+
+    def _say(self, message: Any) -> None:
         stdin = cast(BinaryIO, cast(Any, self._process).stdin)
-        try:
-            pickle.dump(asked, stdin)
+        with suppress(BrokenPipeError):  # its answers end too
+            pickle.dump(message, stdin)
             stdin.flush()
-        except BrokenPipeError:
-            pass  # its answers end too
 
     def _receive(self, deadline: float | None) -> bool:
         """Take the replies to what was sent; False if they are not there by the deadline."""
@@ -188,8 +194,7 @@ class Hosting:
             again = {key: one for key, one in self.played.items() if one.heard and key not in self._lost}
             asked: list[EnvironmentCall] = []
             for key, one in again.items():
-                asked.append(EnvironmentCall(what="start", key=key, seed=one.start.seed, row=one.start.row))
-                asked += [EnvironmentCall(what="act", key=key, text=said) for said in one.said[: len(one.heard) - 1]]
+                asked += one.calls(key)[: len(one.heard)]
             if not asked:
                 return
             self._send(asked)
@@ -224,9 +229,7 @@ class Hosting:
         os.close(page)
         settings = self.settings
         self._num_done, self._progress_at = 0, time.monotonic() + LIBRARY_LIMIT_S
-        stdin = cast(BinaryIO, self._process.stdin)
-        pickle.dump((settings.environment, settings.settings, settings.time_limit_s), stdin)
-        stdin.flush()
+        self._say((settings.environment, settings.settings, settings.time_limit_s))
         try:
             fault: Any = self._message(None)
         except EnvironmentGone as gone:
@@ -245,9 +248,7 @@ class Hosting:
             done = int.from_bytes(self._done[:4], "little")
             if done != self._num_done:
                 self._num_done, self._progress_at = done, now
-            left = self._progress_at + self.settings.time_limit_s + GRACE_S - now
-            if left <= 0:
-                raise EnvironmentGone(f"took more than {self.settings.time_limit_s:g} s", end="timed_out")
+            left = max(0.0, self._progress_at + self.settings.time_limit_s + GRACE_S - now)
             wait_s = left if deadline is None else min(left, max(0.0, deadline - now))
             if select.select([process.stdout], [], [], wait_s)[0]:
                 try:
@@ -255,5 +256,7 @@ class Hosting:
                 except (EOFError, pickle.UnpicklingError):
                     code = process.wait()
                     raise EnvironmentGone(f"its process ended with code {code}") from None
+            if left == 0:  # and nothing came, however long this process has not looked
+                raise EnvironmentGone(f"took more than {self.settings.time_limit_s:g} s", end="timed_out")
             if deadline is not None and time.monotonic() >= deadline:
                 return None

@@ -6,6 +6,7 @@ from multiprocessing.connection import Connection
 
 import torch
 
+from scalerl.cluster.device_seconds import Activity
 from scalerl.generator.generator import Maker
 from scalerl.generator.request import Finished, StepWork
 from scalerl.processes.messages import (
@@ -71,8 +72,15 @@ class GeneratorProcess:
             elif self.connection.poll():
                 self._obey(from_bytes(self.connection.recv_bytes()))
             else:
-                self.sheet.switch("wait_environment" if self.generator.awaits_environment else "decode")
+                self.sheet.switch(self._doing)
                 self._step()
+
+    @property
+    def _doing(self) -> Activity:
+        """What this process does until something comes."""
+        if self.generator.awaits_environment:
+            return "wait_environment"
+        return "decode" if self.generator.busy else "wait_prompts"
 
     def _step(self) -> None:
         finished, work = self.generator.step()
@@ -124,7 +132,7 @@ class GeneratorProcess:
             first_waiting=generator.first_waiting,
             probe_gap=probe_gap,
             seconds=self.sheet.seconds(),
-            doing="decode" if generator.busy else "wait_prompts",
+            doing=self._doing,
         )
         self._done = StepWork()
         self.voice.answer(report)

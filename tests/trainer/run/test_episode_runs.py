@@ -1,0 +1,69 @@
+"""Runs of episodes: whatever kills them they end where an undisturbed run ends."""
+
+import pytest
+import torch
+from trainer.attempts import attempt
+from trainer.runs import PROCESSES, new_run, rows_of
+from trainer.tiny import tiny_recipe
+
+from scalerl.model.build import new_policy
+from scalerl.run.run_log import read_rows
+from scalerl.run.train import train
+
+BUDGET = 4.0
+"""GPU-hours of some fifteen steps and four evaluations."""
+
+
+def recipe_of(latency_s, kv):
+    return tiny_recipe(
+        model={"hidden": 32, "layers": 2, "heads": 2, "mlp": 32, "tokenizer": "characters"},
+        tasks=[
+            {
+                "type": "episodes",
+                "environment": "guess",
+                "settings": {"numbers": 8, "rewards": "each guess"},
+                "turns": 3,
+                "context_tokens": 40,
+                "train": 64,
+                "validation": 8,
+                "latency_s": latency_s,
+            }
+        ],
+        warm_start={"steps": 60, "batch": 32, "learning_rate": 5e-3, "noise": 0.1},
+        generation={"thinking": "none", "answer": 3},
+        length_control={"type": "none"},
+        off_policy={"type": "pipeline", "k": 3},
+        kv=kv,
+        evaluation={"every": BUDGET / 4, "samples": 2},
+        checkpoint_every_s=0.0,
+    )
+
+
+def weights_of(folder, recipe):
+    policy = new_policy(recipe)
+    policy.load_weights(folder.model)
+    return policy.state_dict()
+
+
+MOMENTS = [("train row", 3), ("checkpoint written", 3), ("part written", 8), ("eval row", 2)]
+"""An attempt begins at the last checkpoint of the one before it, and dies at the moment after these."""
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("latency_s", "kv"), [(0.0, "keep"), (40.0, "keep"), (40.0, "recompute")])
+def test_a_run_killed_in_the_middle_of_episodes_and_resumed_is_the_undisturbed_run(
+    tmp_path, warm_starts, latency_s, kv
+):
+    recipe = recipe_of(latency_s, kv)
+    undisturbed, folder = (new_run(tmp_path / name, recipe) for name in ("undisturbed", "killed"))
+    train(undisturbed.path, budget_gpu_hours=BUDGET, warm_starts=warm_starts)
+    for moment in (*MOMENTS, None):
+        process = PROCESSES.Process(target=attempt, args=(folder.path, BUDGET, warm_starts, moment))
+        process.start()
+        process.join(60)
+        assert process.exitcode == (0 if moment is None else -9)
+    assert rows_of(folder) == rows_of(undisturbed)
+    ours, theirs = weights_of(folder, recipe), weights_of(undisturbed, recipe)
+    assert all(torch.equal(tensor, theirs[name]) for name, tensor in ours.items())
+    spent = [*read_rows(folder.metrics, kind="train")][-1]["device_s"]["generator"]
+    assert ("wait_environment" in spent) == (latency_s > 0)
