@@ -11,6 +11,7 @@ import torch
 from trainer.own_functions import own_function
 from trainer.tiny import make_group, make_prompt, random_policy, tiny_recipe
 
+from scalerl.checks.own_process import try_own
 from scalerl.learner.batch import make_batch
 from scalerl.learner.torch_learner import TorchLearner
 from scalerl.objective.advantages import advantages
@@ -189,9 +190,12 @@ from scalerl.objective.rewards import RewardOutputs
 
 
 def mine(given):
-    assert given.max_length == 36
     return RewardOutputs(reward=10 * given.earned + 0.001 * given.length)
 """
+
+
+def single_turn_recipe(own):
+    return tiny_recipe(reward=own, length_control={"type": "none"})
 
 
 def test_a_reward_of_ones_own_gets_what_the_environment_gave(tmp_path):
@@ -200,6 +204,8 @@ def test_a_reward_of_ones_own_gets_what_the_environment_gave(tmp_path):
     prompt = replace(make_prompt("0"), task="guess")
     group = judged(recipe, [episode(prompt, [0.25, 0.5], discount=0.5), episode(prompt, [1.0])])
     assert group.rewards == pytest.approx([5.0 + 0.004, 10.0 + 0.002])
+    assert try_own("reward", recipe.reward, 60.0).level == "ok"
+    assert reward(Judgement("wrong", score=0.25), 3, single_turn_recipe(own), "k_smallest") == -5 + 0.003
     given, _ = credited_rewards([group])
     # By turn: 0.25, then 0.5 and all that was added to the 0.5 earned.
     last = 0.5 + 5.004 - 0.5

@@ -94,15 +94,15 @@ def group_inputs(own: Own, rows: int, columns: int, seed: int) -> tuple[GroupInp
 
 def reward_inputs(own: Own, rows: int, columns: int, seed: int) -> tuple[RewardInputs, ...]:
     """Answers of each verdict and several lengths, the longest at the limit, some with a partial score."""
-    verdicts: tuple[tuple[Outcome, float | None], ...] = (
-        ("right", None),
-        ("wrong", None),
-        ("wrong", 0.5),
-        ("unparsable", None),
+    verdicts: tuple[tuple[Outcome, float | None, float], ...] = (
+        ("right", None, 1.0),
+        ("wrong", None, -1.0),
+        ("wrong", 0.5, 0.0),
+        ("unparsable", None, -1.0),
     )
     return tuple(
-        RewardInputs(outcome=outcome, score=score, length=length, max_length=columns)
-        for outcome, score in verdicts
+        RewardInputs(outcome=outcome, score=score, length=length, max_length=columns, earned=earned)
+        for outcome, score, earned in verdicts
         for length in (1, columns // 2, columns)
     )
 

@@ -19,8 +19,8 @@ class RewardInputs:
     """Tokens of the answer, with its thinking; of an episode, those of its turns."""
     max_length: int
     """Maximum number of tokens in an answer, or in all turns of an episode."""
-    earned: float | None = None
-    """Sum of the rewards that an environment gave; None without an environment."""
+    earned: float
+    """Sum of the rewards that an environment gave; without one, 1 for a right answer and 2 score - 1 for others."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -36,25 +36,24 @@ def length_penalty(length: int, max_length: float, cache: float) -> float:
 
 
 def verdict_reward(given: RewardInputs, *, cache: float | None = None) -> RewardOutputs:
-    """1 for a right answer, otherwise 2 score - 1; in an episode, what the environment gave.
+    """What was earned: 1 for a right answer, otherwise 2 score - 1; in an episode, what the environment gave.
 
     A right answer or a won episode also has the length penalty if `cache` (share of the limit) is given.
     """
-    by_verdict = 1.0 if given.outcome == "right" else 2 * (given.score or 0.0) - 1
-    earned = by_verdict if given.earned is None else given.earned
     if given.outcome != "right" or cache is None:
-        return RewardOutputs(reward=earned)
-    return RewardOutputs(reward=earned + length_penalty(given.length, given.max_length, cache * given.max_length))
+        return RewardOutputs(reward=given.earned)
+    return RewardOutputs(reward=given.earned + length_penalty(given.length, given.max_length, cache * given.max_length))
 
 
 def reward(judged: Judgement, length: int, recipe: ResolvedRecipe, task: str = "") -> float:
     """The reward of an answer of this many tokens to a prompt of `task`, by the recipe's rule or the user's own."""
+    by_verdict = 1.0 if judged.outcome == "right" else 2 * (judged.score or 0.0) - 1
     given = RewardInputs(
         outcome=judged.outcome,
         score=judged.score,
         length=length,
         max_length=recipe.most_written_in(task),
-        earned=judged.earned,
+        earned=by_verdict if judged.earned is None else judged.earned,
     )
     if isinstance(recipe.reward, Own):
         return call_own(recipe.reward, given).reward
