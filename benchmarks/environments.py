@@ -244,6 +244,12 @@ def move_of(rules: str, seed: int, turn: int) -> str:
     return moves[(7 * seed + turn) % len(moves)]
 
 
+def in_short(reason: str) -> str:
+    """The reason without the names of task, environment and seed."""
+    reason = re.sub(r"TaskError: task 'it': |environment '[^']*': | of seed \d+|\*{3,} ", "", reason)
+    return reason.partition(". ")[0]
+
+
 def table(rows: list[dict[str, Any]]) -> str:
     """Lines of Markdown: how many ids of each library train, and those that do not."""
     lines = [
@@ -255,7 +261,7 @@ def table(rows: list[dict[str, Any]]) -> str:
         took = sorted(row["seconds"] for row in mine if "seconds" in row)
         same = sum(row.get("same") == SEEDS for row in mine)
         tried = sum("same" in row for row in mine)
-        why = Counter(row["reason"].partition(". ")[0][:90] for row in mine if "reason" in row)
+        why = Counter(in_short(row["reason"]) for row in mine if "reason" in row)
         reasons = "; ".join(f"{number} x {reason}" for reason, number in why.items())
         span = f"{took[0]} to {took[-1]}" if took else ""
         lines.append(f"| {library} | {len(mine)} | {len(took)} | {span} | {same} of {tried} | {reasons} |")

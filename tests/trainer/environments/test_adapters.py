@@ -72,6 +72,7 @@ class Stepped:
         ([(0.1, False, False, {})] * 9 + [(0.1, True, False, {})], "won"),  # ten tenths are less than 1 in floats
         ([(0.5, False, False, {}), (0.4, True, True, {})], "too_many_turns"),
         ([(0.5, False, False, {}), (-0.1, True, False, {})], "rules_broken"),
+        ([(1.0, False, False, {}), (0.0, True, False, {})], "lost"),  # all is found, and then a mine
         ([(0.0, True, False, {})], "lost"),
         ([(0.0, True, True, {})], "lost"),  # one turn is all that it has
     ],

@@ -1,6 +1,7 @@
 """Environments of Gymnasium whose observations and actions are text, as `gymnasium:my_package:Maze-v0`.
 
-`won` is a sum of rewards that reaches the environment's `reward_threshold`, or 1 where it has none.
+`won` is a sum of rewards that reaches the environment's `reward_threshold`, or 1 where it has none, with a last reward
+above 0: a game of GEM whose mine is hit last has all other rewards, too.
 """
 
 from collections.abc import Mapping
@@ -42,7 +43,7 @@ class SteppedText:
         if terminated or truncated:  # the sum of ten tenths is less than 1
             end = "too_many_turns" if truncated and self.turns > 1 else "lost"
             end = "rules_broken" if reward == self.rule_broken else end
-            end = "won" if self.total >= self.solved - 1e-6 else end
+            end = "won" if reward > 0 and self.total >= self.solved - 1e-6 else end
         return Reply(observation if end else _text(observation, info), float(reward), end)
 
 
