@@ -51,6 +51,6 @@ def test_every_package_of_an_extra_is_pinned():
     optional = tomllib.loads((REPOSITORY / "pyproject.toml").read_text())["project"]["optional-dependencies"]
     pinned = {canonical(line) for line in (REPOSITORY / "constraints.txt").read_text().splitlines() if line.strip()}
     names = {(extra, canonical(line)) for extra, lines in optional.items() for line in lines}
-    declared = {(extra, BUILDS[name] if name in BUILDS else name) for extra, name in names}
+    declared = {(extra, BUILDS.get(name, name)) for extra, name in names}
     assert ("environments", "textarena") in declared
     assert {(extra, name) for extra, name in declared if name not in pinned} == set()
