@@ -23,6 +23,7 @@ ScaleRLError
 │   └── RankDied                    a rank of the learner died
 └── Internal                    exit code 1: signals between parts of the trainer; a bug if a user sees one
     ├── AllRetired                  the curriculum has no prompts left; the run ends as `stopped`
+    ├── BadRequest                  an agent program's request is refused; the program is told why
     ├── EnvironmentGone              the process of environments ended or hangs; it is replaced
     ├── MeetingIsOver               the attempt that an agent was to join has ended
     └── UnusablePublication         weights are torn, damaged, missing, or from another model or version

@@ -120,6 +120,14 @@ class Rollout:
     """True if the token limit came before the end of the sequence."""
     episode: Episode | None = None
     """Turns and end; None for a task of one prompt and one answer."""
+    others: tuple["Rollout", ...] = ()
+    """Other conversations of the same episode: an agent that rewrites its history begins a new one. What it shares with
+    another stands in both, and is a turn in one. All have the reward and advantage of the first."""
+
+    @property
+    def samples(self) -> tuple["Rollout", ...]:
+        """Every conversation, each a sequence in a batch."""
+        return (self, *self.others)
 
     @property
     def written(self) -> NDArray[np.bool_]:
@@ -136,7 +144,7 @@ class Rollout:
         """Number of tokens of the policy's turns."""
         if self.episode is None:
             return len(self.tokens)
-        return sum(turn.stop - turn.start for turn in self.episode.turns)
+        return sum(turn.stop - turn.start for one in self.samples if one.episode for turn in one.episode.turns)
 
 
 @dataclass(frozen=True, kw_only=True)

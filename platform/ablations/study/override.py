@@ -225,12 +225,12 @@ def _set(tree: dict[str, Any], override: Override, value: Any) -> KeyPath:
 
 
 def with_folder(written: Any, folder: Path) -> Any:
-    """The settings, with the folder to search first for each of the user's own functions."""
+    """The settings, with the folder to search first for each of the user's own functions and programs."""
     if isinstance(written, list):
         return [with_folder(part, folder) for part in written]
     if not isinstance(written, dict):
         return written
-    own = {"folder": str(folder)} if written.get("type") == "custom" else {}
+    own = {"folder": str(folder)} if written.get("type") in ("custom", "program") else {}
     return own | {key: with_folder(part, folder) for key, part in written.items()}
 
 

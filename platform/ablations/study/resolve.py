@@ -45,7 +45,7 @@ def unread(written: Any) -> Any:
     hashes = [f"{key}_sha256" for key in paths]
     if written.get("type") == "reasoning_gym":
         hashes.append("problems_sha256")
-    no_files = {"folder_sha256": []} if written.get("type") == "custom" else {}
+    no_files = {"folder_sha256": []} if written.get("type") in ("custom", "program") else {}
     return {key: unread(part) for key, part in written.items()} | dict.fromkeys(hashes, "0" * 64) | no_files
 
 

@@ -132,3 +132,11 @@ def test_weights_of_another_kind_or_far_away_are_kept_whole():
     again = decode(encoded, ())["generator"]
     assert all(torch.equal(again[name], others[name]) for name in others)
     assert encoded.tree["generator"]["a"] == {"$tensor": "generator/a"}
+
+
+def test_equal_tensors_near_different_ones_come_back_to_the_bit():
+    policy = {"norm": torch.full((8,), 1.001), "other": torch.full((8,), 0.999)}
+    ones = {name: torch.ones(8) for name in policy}
+    state = {"policy": policy, "generator": ones}
+    again = decode(encode(state, near=policy), ())
+    assert all(torch.equal(again["generator"][name], ones[name]) for name in ones)

@@ -2,11 +2,13 @@
 
 import time
 from collections.abc import Iterator
+from typing import cast
 
 from scalerl.checks.own_task_trial import OTHER_ANSWERS
 from scalerl.environments.host import EnvironmentCall, Host
 from scalerl.environments.protocol import Reply, Start
 from scalerl.quantities import counted
+from scalerl.recipe import Own
 from scalerl.recipe.episodes import Episodes
 from scalerl.tasks.episodes import episode_starts
 
@@ -35,7 +37,7 @@ def trial_of_environment(task: Episodes) -> Iterator[tuple[str, str]]:
 
 def played(task: Episodes, start: Start, text: str | None) -> list[Reply]:
     """Replies of an episode with the same answer in each turn; None answers as the environment demonstrates."""
-    host = Host(task.environment, task.settings, task.time_limit_s)
+    host = Host(cast(str | Own, task.environment), task.settings, task.time_limit_s)
     replies = [host.answer(EnvironmentCall(what="start", key=0, seed=start.seed, row=start.row))]
     while replies[-1].end is None and len(replies) <= min(task.turns, MOST_TURNS):
         said = text

@@ -9,6 +9,8 @@ gem_games             games of GEM
 skyrl_environments    environments of skyrl-gym, with SkyRL's rows
 reasoning_problems    problems of reasoning-gym, in one turn
 host                  the process in which environments run: own random numbers, time limits, no output
+endpoint              the policy as an OpenAI server, for agent programs
+programs              the trainer's end of agent programs: starts, answers, ends and starts them again
 hosting               the trainer's end of that process: asks, waits, restarts and replays
 """
 

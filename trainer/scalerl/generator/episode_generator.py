@@ -16,11 +16,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from scalerl.environments.hosting import Hosting
+from scalerl.environments.programs import Asking, Programs
 from scalerl.environments.protocol import Reply, Start
 from scalerl.generator.generator import Generator
 from scalerl.generator.random_numbers import split_mix_64
-from scalerl.generator.request import Finished, Request, StepWork
-from scalerl.recipe.episodes import Episodes, turn_limit
+from scalerl.generator.request import NEVER, Finished, Request, StepWork
+from scalerl.recipe.episodes import AgentProgram, Episodes, turn_limit
 from scalerl.rollout import End, Episode, Prompt, Rollout, Turn
 from scalerl.tokens import Tokenizer
 from scalerl.weights.hugging_face import Weights
@@ -32,12 +33,9 @@ TURN_SEEDS = 1 << 40
 
 
 @dataclass(kw_only=True)
-class InProgress:
-    """An episode that has begun."""
+class Conversation:
+    """Tokens of the policy's turns and of what was said around them."""
 
-    request: Request
-    key: int
-    """Number of the episode, for its environment."""
     tokens: list[int] = field(default_factory=list)
     logprobs: list[float] = field(default_factory=list)
     versions: list[int] = field(default_factory=list)
@@ -45,10 +43,6 @@ class InProgress:
     turns: list[Turn] = field(default_factory=list)
     truncated: bool = False
     """True if the last turn was cut."""
-    has_started: bool = False
-    """True once its environment has said the first text."""
-    fault: Reply | None = None
-    """Why its environment did not start as it did when the task was made."""
 
     def take(self, turn: Rollout) -> None:
         """Append a turn of the policy."""
@@ -60,26 +54,77 @@ class InProgress:
         self.turns.append(Turn(start=start, stop=len(self.tokens), reward=0.0))
         self.truncated = turn.truncated
 
-    def hear(self, tokens: tuple[int, ...]) -> None:
-        """Append what the environment said."""
+    def hear(self, tokens: tuple[int, ...], version: int) -> None:
+        """Append what was said to the policy, while it had weights of this version."""
         self.tokens += tokens
         self.logprobs += [0.0] * len(tokens)
-        self.versions += [self.versions[-1]] * len(tokens)
+        self.versions += [version] * len(tokens)
         self.forced += [False] * len(tokens)
 
-    def rollout(self, end: End, why: str, task: Episodes) -> Rollout:
-        """The whole episode."""
+    def rollout(self, prompt: Prompt, end: End, why: str, task: Episodes, others: tuple[Rollout, ...] = ()) -> Rollout:
+        """The whole conversation of an episode that ended in this way, with its `others`."""
         by_turn = task.credit == "turn"
         turns = tuple(self.turns)
         return Rollout(
-            prompt=self.request.prompt,
+            prompt=prompt,
             tokens=np.array(self.tokens, dtype=np.int64),
             logprobs=np.array(self.logprobs, dtype=np.float32),
             versions=np.array(self.versions, dtype=np.int32),
             forced=np.array(self.forced, dtype=np.bool_),
             truncated=self.truncated or end == "too_long",
             episode=Episode(turns=turns, end=end, why=why, discount=task.discount, by_turn=by_turn),
+            others=others,
         )
+
+
+@dataclass(kw_only=True)
+class InProgress:
+    """An episode that has begun."""
+
+    request: Request
+    key: int
+    """Number of the episode, for its environment."""
+    conversations: list[Conversation] = field(default_factory=lambda: [Conversation()])
+    """One, unless an agent program begins others."""
+    at: int = 0
+    """Index of the conversation of the turn in progress."""
+    taken: list[tuple[int, int]] = field(default_factory=list)
+    """Conversation of each turn so far, and its number of tokens after the turn."""
+    most: int = NEVER
+    """Tokens that the turn in progress may have."""
+    has_started: bool = False
+    """True once its environment has said the first text."""
+    fault: Reply | None = None
+    """Why its environment did not start as it did when the task was made."""
+
+    @property
+    def now(self) -> Conversation:
+        """Conversation of the turn in progress."""
+        return self.conversations[self.at]
+
+    def take(self, turn: Rollout) -> None:
+        """Append a turn of the policy."""
+        self.now.take(turn)
+        self.taken.append((self.at, len(self.now.tokens)))
+
+    def hear(self, asked: Asking, version: int) -> None:
+        """Append what an agent program says, to the conversation that it continues, or to one that begins with what it
+        shares with another."""
+        self.most = asked.most
+        at, shared = (0, 0) if asked.after is None else self.taken[asked.after]
+        if len(self.conversations[at].tokens) != shared:
+            given = self.conversations[at].tokens[:shared]
+            at = len(self.conversations)
+            self.conversations.append(Conversation())
+            self.conversations[at].hear(tuple(given), version)
+        self.at = at
+        self.now.hear(asked.tokens, version)
+
+    def rollout(self, end: End, why: str, task: Episodes) -> Rollout:
+        """The whole episode; what a program says and how it ends belongs to all of its conversations."""
+        (first, *rest), prompt = self.conversations, self.request.prompt
+        others = tuple(one.rollout(prompt, end, why, task) for one in rest if one.turns)
+        return first.rollout(prompt, end, why, task, others)
 
 
 Clocks = Literal["virtual", "wall", "off"]
@@ -98,19 +143,26 @@ class EpisodeGenerator(Generator):
         tokenizer: Tokenizer,
         *,
         max_tokens: int,
+        temperature: float,
         clock: Clocks,
     ) -> None:
         super().__init__(inner.slots)
         self.inner, self.tasks, self.tokenizer, self.clock = inner, tasks, tokenizer, clock
         self.version = inner.version
         self._limits = {name: turn_limit(task, max_tokens) for name, task in tasks.items()}
-        self._hosting = {name: Hosting(task) for name, task in tasks.items()}
+        self._hosting: dict[str, Hosting | Programs] = {
+            name: Programs(task, tokenizer, limit=self._limits[name], temperature=temperature)
+            if isinstance(task.environment, AgentProgram)
+            else Hosting(task)
+            for name, task in tasks.items()
+        }
+        self._programs = [one for one in self._hosting.values() if isinstance(one, Programs)]
         self._open()
         self._episodes: dict[tuple[int, int], InProgress] = {}
         """Episodes by group and index."""
         self._by_key: dict[int, InProgress] = {}
         self._next_key = 0
-        self._late: list[tuple[float, int, Reply]] = []
+        self._late: list[tuple[float, int, Reply | Asking]] = []
         """Replies on their way on the virtual clock: when they arrive, NaN until that is known."""
         self._now = 0.0
 
@@ -122,13 +174,14 @@ class EpisodeGenerator(Generator):
 
     @property
     def busy(self) -> bool:
-        if self.inner.busy or (self.clock == "wall" and self._awaits):
+        if self.inner.busy or (self.clock == "wall" and self._awaits) or any(one.awaits for one in self._programs):
             return True
         return any(due <= self._now for due, _, _ in self._late)
 
     @property
     def has_room(self) -> bool:
-        return self.inner.has_room
+        unasked = sum(one.has_not_asked for one in self._programs)
+        return self.inner.has_room and self.inner.active + len(self.inner.waiting) + unasked < self.slots
 
     @property
     def first_waiting(self) -> int | None:
@@ -171,19 +224,23 @@ class EpisodeGenerator(Generator):
         episode = InProgress(request=request, key=key)
         self._episodes[request.place] = self._by_key[key] = episode
         self.inner.unended[request.place] = None
-        self._hosting[request.prompt.task].start(key, cast(Start, request.prompt.answer))
-        self.inner.submit([self._turn(episode)])
+        hosting = self._hosting[request.prompt.task]
+        hosting.start(key, cast(Start, request.prompt.answer))
+        if isinstance(hosting, Programs):
+            episode.has_started = True  # it says its first text when it asks
+        else:
+            self.inner.submit([self._turn(episode)])
 
     def _turn(self, episode: InProgress) -> Request:
         """Request for the next turn; the first is the request itself, whose prompt the group shares."""
-        request, number = episode.request, len(episode.turns)
-        limit = self._limits[request.prompt.task]
-        if number == 0:
+        request, number = episode.request, len(episode.taken)
+        limit = min(self._limits[request.prompt.task], episode.most)
+        if not episode.now.tokens:
             return Request(**{**vars(request), "most": limit})
         prompt = Prompt(
             task=request.prompt.task,
             id=f"{request.prompt.id}#{request.group}.{request.index}.{number}",
-            tokens=(*request.prompt.tokens, *episode.tokens),
+            tokens=(*request.prompt.tokens, *episode.now.tokens),
             answer=request.prompt.answer,
             difficulty=request.prompt.difficulty,
         )
@@ -208,7 +265,11 @@ class EpisodeGenerator(Generator):
                 continue
             episode.take(one.rollout)
             answer = self.tokenizer.reader.answer(one.rollout.tokens.tolist())
-            self._hosting[one.request.prompt.task].act(episode.key, answer.text if answer else "")
+            hosting = self._hosting[one.request.prompt.task]
+            if isinstance(hosting, Programs):
+                hosting.act(episode.key, answer.text if answer else "", one.rollout)
+            else:
+                hosting.act(episode.key, answer.text if answer else "")
         return done + self._hear(), work
 
     def _hear(self) -> list[Finished]:
@@ -222,7 +283,7 @@ class EpisodeGenerator(Generator):
                 episode = self._by_key[key]
                 if not episode.has_started:  # the first reply of an episode is its first text
                     episode.has_started = True
-                    episode.fault = _fault_of_start(reply, cast(Start, episode.request.prompt.answer))
+                    episode.fault = _fault_of_start(cast(Reply, reply), cast(Start, episode.request.prompt.answer))
                 elif self._latency(episode) > 0:
                     self._late.append((math.nan, key, reply))
                 else:
@@ -236,25 +297,33 @@ class EpisodeGenerator(Generator):
         arrived = [one for one in late if one[0] <= self._now]
         return [one for _, key, reply in arrived for one in self._answered(self._by_key[key], reply)]
 
-    def _answered(self, episode: InProgress, reply: Reply) -> list[Finished]:
+    def _answered(self, episode: InProgress, reply: Reply | Asking) -> list[Finished]:
         """Give the reply to the policy as its next turn, or end the episode."""
+        if isinstance(reply, Asking):
+            episode.hear(reply, self.version)
+            put = self.inner.waiting.appendleft if episode.taken else self.inner.waiting.append
+            put(self._turn(episode))
+            return []
         reply = episode.fault or reply
-        task = self.tasks[episode.request.prompt.task]
+        task, spoken = self.tasks[episode.request.prompt.task], episode.conversations[0]
         took = reply.seconds if self.clock == "wall" else 0.0  # the other clocks repeat to the bit
-        episode.turns[-1] = replace(episode.turns[-1], reward=reply.reward, environment_s=took)
+        if spoken.turns:
+            spoken.turns[-1] = replace(spoken.turns[-1], reward=reply.reward, environment_s=took)
+        elif not spoken.tokens:  # a program that asked nothing
+            spoken.hear(self.tokenizer.eos_ids[:1], self.version)
         end, why, tokens = reply.end, reply.text, ()
-        if end is None and len(episode.turns) == task.turns:
+        if end is None and len(episode.taken) == task.turns:
             end = "too_many_turns"
         if end is None:
             try:
-                tokens = self.tokenizer.next_turn(reply.text, after=episode.tokens[-1])
+                tokens = self.tokenizer.next_turn(reply.text, after=spoken.tokens[-1])
             except ValueError as error:
                 end, why = "error", str(error)
-        length = len(episode.request.prompt.tokens) + len(episode.tokens) + len(tokens)
+        length = len(episode.request.prompt.tokens) + len(spoken.tokens) + len(tokens)
         if end is None and length + self._limits[task.title] > task.context_tokens:
             end = "too_long"
         if end is None:
-            episode.hear(tokens)
+            spoken.hear(tokens, spoken.versions[-1])
             self.inner.waiting.appendleft(self._turn(episode))
             return []
         place = episode.request.place
@@ -298,7 +367,8 @@ class EpisodeGenerator(Generator):
     def _open(self) -> None:
         """Start the environments' processes on the wall clock before it runs."""
         for hosting in self._hosting.values() if self.clock == "wall" else ():
-            hosting.open()
+            if isinstance(hosting, Hosting):
+                hosting.open()
 
     def _present(self, request: Request) -> Request:
         """Request for the turn at which the request's episode is; the request itself without one."""

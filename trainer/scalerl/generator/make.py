@@ -72,7 +72,8 @@ def with_episodes(maker: Maker, recipe: ResolvedRecipe, *, clock: Clocks) -> Gen
         return inner
     tokenizer = make_tokenizer(recipe.model, thinks=recipe.generation.thinks)
     max_tokens = tokens_with_phrase(recipe.generation, rollout_phrase(recipe, tokenizer))
-    return EpisodeGenerator(inner, tasks, tokenizer, max_tokens=max_tokens, clock=clock)
+    temperature = recipe.generation.temperature
+    return EpisodeGenerator(inner, tasks, tokenizer, max_tokens=max_tokens, temperature=temperature, clock=clock)
 
 
 def make_vllm_generator(recipe: ResolvedRecipe, folder: Path, *, slots: int, max_prompt: int) -> VllmGenerator:

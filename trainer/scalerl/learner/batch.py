@@ -105,8 +105,8 @@ class Batch:
 
 def make_batch(groups: list[Group], *, mask_truncated: bool = False) -> Batch:
     """Rollouts of `groups` in order, as tensors on the host; `mask_truncated` masks truncated ones out."""
-    rollouts = [rollout for group in groups for rollout in group.rollouts]
-    group_of = [index for index, group in enumerate(groups) for _ in group.rollouts]
+    rollouts = [sample for group in groups for rollout in group.rollouts for sample in rollout.samples]
+    group_of = [index for index, group in enumerate(groups) for one in group.rollouts for _ in one.samples]
     batch = batch_of(rollouts, group_of, mask_truncated=mask_truncated)
     return replace(batch, tasks=tuple(group.prompt.task for group in groups))
 

@@ -218,17 +218,19 @@ class TorchLearner(Learner):
         """
         penalty_BT = self._penalty(batch).cpu() if self.recipe.kl.where == "reward" else None
         given, credited = Rewards.of([group.rewards for group in survivors]), None
+        samples_R = torch.tensor([len(one.samples) for group in survivors for one in group.rollouts], device="cpu")
         if any(group.is_credited_by_turn for group in survivors):
             given, credited = credited_rewards(survivors, penalty_BT)
         elif penalty_BT is not None:
-            given.rewards_PG[given.mask_PG] -= penalty_BT.sum(dim=1)
+            of_rollouts = [one.sum() for one in penalty_BT.sum(dim=1).split(samples_R.tolist())]
+            given.rewards_PG[given.mask_PG] -= torch.stack(of_rollouts)
         advantage_PG, statistics = advantages(given, self.recipe.advantage, self.statistics)
         # One NaN would stay in running statistics for ever; this step is skipped for it, the next one need not be.
         if advantage_PG.isfinite().all():
             self.statistics = statistics
         if credited is not None:
             return spread(advantage_PG, credited, batch.host_mask_BT).float()
-        return advantage_PG[given.mask_PG].unsqueeze(1).float()
+        return advantage_PG[given.mask_PG].repeat_interleave(samples_R).unsqueeze(1).float()
 
     def _optimise(self, batch: Batch, advantage_BT: Tensor, rate: float) -> tuple[dict[str, Any], int]:
         """Optimise until an epoch takes no step or all are done; returns the last one's columns and the number done."""

@@ -63,7 +63,8 @@ class Packing:
         token_BT = torch.zeros_like(own_BT, dtype=torch.long)
         token_BT[sequence_N, position_N] = torch.arange(len(sequence_N), device=device)
         token_BT = torch.where(is_shared_BT, token_BT[first_B], token_BT)
-        sequence_M, position_M = (valid_BT & (column_T >= from_B[:, None])).nonzero(as_tuple=True)
+        # Nothing predicts a first token: of a sequence without a prompt, it was given.
+        sequence_M, position_M = (valid_BT & (column_T >= from_B[:, None].clamp(min=1))).nonzero(as_tuple=True)
         return cls(
             sequence_N=sequence_N,
             position_N=position_N,

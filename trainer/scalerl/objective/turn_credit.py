@@ -27,7 +27,7 @@ class Credited:
     column: int
     """Index of the rollout in its group."""
     rollout: int
-    """Index of the rollout in the batch."""
+    """Index in the batch of the rollout, or of one of its conversations."""
     start: int
     """First token in the batch's row, prompt included."""
     stop: int
@@ -52,6 +52,7 @@ def credited_rewards(groups: Sequence[Group], penalty_BT: Tensor | None = None) 
                 rewards, discount = rollout.episode.rewards(reward), rollout.episode.discount
             if penalty_BT is not None:
                 penalties = [float(penalty_BT[rollout_index, shift + a : shift + b].sum()) for a, b in spans]
+                penalties[-1] += float(penalty_BT[rollout_index + 1 : rollout_index + len(rollout.samples)].sum())
                 rewards = [one - penalty for one, penalty in zip(rewards, penalties, strict=True)]
             rows += [[0.0] * len(group.rollouts) for _ in range(base + len(spans) - len(rows))]
             returns = returns_to_go(rewards, discount)
@@ -60,7 +61,10 @@ def credited_rewards(groups: Sequence[Group], penalty_BT: Tensor | None = None) 
                 is_compared.add((row, column))
                 found = Credited(row=row, column=column, rollout=rollout_index, start=shift + start, stop=shift + stop)
                 credited.append(found)
-            rollout_index += 1
+            for place, other in enumerate(rollout.others, start=rollout_index + 1):
+                stop = shift + len(other.tokens)
+                credited.append(Credited(row=base, column=column, rollout=place, start=0, stop=stop))
+            rollout_index += len(rollout.samples)
     given = Rewards.of(rows)
     is_compared_PG = torch.zeros_like(given.mask_PG)
     is_compared_PG[tuple(zip(*is_compared, strict=True))] = True
@@ -74,15 +78,16 @@ def rewards_at_tokens(groups: Sequence[Group], mask_BT: Tensor) -> Tensor:
     row = 0
     for group in groups:
         for rollout, reward in zip(group.rollouts, group.rewards, strict=True):
-            own, episode, shift = mask_BT[row].nonzero().flatten().tolist(), rollout.episode, len(rollout.prompt.tokens)
-            due = [(shift + len(rollout.tokens), reward)]
-            if episode is not None and episode.by_turn:
-                stops = [shift + turn.stop for turn in episode.turns]
-                due = [*zip(stops, episode.rewards(reward), strict=True)]
-            for stop, value in due:
-                if before := bisect_left(own, stop):
-                    rewards_BT[row, own[before - 1]] += value
-            row += 1
+            for one in rollout.samples:
+                own, episode, shift = mask_BT[row].nonzero().flatten().tolist(), one.episode, len(one.prompt.tokens)
+                due = [(shift + len(one.tokens), reward)]
+                if episode is not None and episode.by_turn:
+                    stops = [shift + turn.stop for turn in episode.turns]
+                    due = [*zip(stops, episode.rewards(reward), strict=True)]
+                for stop, value in due:
+                    if before := bisect_left(own, stop):
+                        rewards_BT[row, own[before - 1]] += value
+                row += 1
     return rewards_BT
 
 

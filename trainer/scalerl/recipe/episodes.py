@@ -9,9 +9,9 @@ from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Annotated, Any, Literal, Self
 
-from pydantic import Field, field_validator, model_validator
+from pydantic import Discriminator, Field, Tag, field_validator, model_validator
 
-from scalerl.frozen import Count, Unit
+from scalerl.frozen import Count, Frozen, Unit
 from scalerl.recipe.file_hash import content_sha256
 from scalerl.recipe.one_task import OneTask, Sha256
 from scalerl.recipe.own import Own
@@ -46,6 +46,63 @@ class OwnEnvironment(Own):
     """An environment of your own ([Your own environment](own.md#an-environment)): a class with `start` and `act`."""
 
 
+class AgentProgram(Frozen):
+    """An agent of your own, which asks the policy as if it were OpenAI ([Agents](episodes.md#an-agent-program)).
+
+    It is started for each rollout, with OPENAI_BASE_URL and OPENAI_API_KEY in its environment and `{"seed": 17, "row":
+    {...}}` on standard input. The last line that it prints is its reward: `{"reward": 1.0, "end": "won"}`.
+    """
+
+    type: Literal["program"] = "program"
+    command: Annotated[tuple[str, ...], Field(min_length=1)]
+    """The program and its arguments, without a shell: `[python, agent.py]`. `{python}` is the interpreter that runs the
+    platform. Files among them are searched for beside the sweep file, then in the folder where the command is run."""
+    code: tuple[str, ...] = ()
+    """Further files or folders that identify a run; files of the command do already. Changed code makes new runs."""
+    at_once: Count = 16
+    """Programs of one generator that run at the same time."""
+    folder: str = "."
+    """Folder in which it runs, with its files; filled in, and not part of a run's identity."""
+    folder_sha256: tuple[str, ...] | None = None
+    """Hash and name of each file; filled in when the recipe is resolved."""
+
+    @model_validator(mode="after")
+    def _read_files(self) -> Self:
+        if self.folder_sha256 is None:
+            places = [Path(self.folder).expanduser().absolute(), Path.cwd()]
+            named = [*self.command, *self.code]
+            folder = next((one for one in places if any((one / name).is_file() for name in named)), places[0])
+            # Frozen for its users; here it is still being made.
+            object.__setattr__(self, "folder", str(folder))
+            object.__setattr__(self, "folder_sha256", self.hashes())
+        return self
+
+    @property
+    def files(self) -> tuple[str, ...]:
+        """Names of the files and folders that identify it."""
+        return (*(name for name in self.command if (Path(self.folder) / name).is_file()), *self.code)
+
+    def hashes(self) -> tuple[str, ...]:
+        """Hash and name of each file as it is now."""
+        return tuple(f"{content_sha256(Path(self.folder) / name, 'code')} {name}" for name in self.files)
+
+    @property
+    def title(self) -> str:
+        """Name of its first file, or of the program."""
+        return Path((*self.files, *self.command)[0]).stem
+
+
+def _kind(environment: Any) -> Any:
+    """Tag of an environment in its union."""
+    if isinstance(environment, dict):
+        return environment.get("type")
+    return environment.type if isinstance(environment, OwnEnvironment | AgentProgram) else "name"
+
+
+_Ours = Annotated[OwnEnvironment, Tag("custom")] | Annotated[AgentProgram, Tag("program")]
+AnyEnvironment = Annotated[Annotated[str, Tag("name")] | _Ours, Discriminator(_kind)]
+
+
 class Episodes(OneTask):
     """Several turns with an environment (`scalerl.environments`); its pass rate is the share of episodes won.
 
@@ -53,9 +110,10 @@ class Episodes(OneTask):
     """
 
     type: Literal["episodes"] = "episodes"
-    environment: str | OwnEnvironment
+    environment: AnyEnvironment
     """`guess`, the game of this package; library and name, as in `textarena:Wordle-v0-raw`, of textarena, gem,
-    gymnasium, skyrl_gym or reasoning_gym; or {type: custom, function: "my_games:Doubler"} for a class of your own."""
+    gymnasium, skyrl_gym or reasoning_gym; {type: custom, function: "my_games:Doubler"} for a class of your own; or
+    {type: program, command: [python, agent.py]} for an agent that asks the policy over HTTP."""
     settings: dict[str, Any] = Field(default_factory=dict)
     """Keyword arguments of the environment."""
     turns: Annotated[int, Field(ge=1, le=10_000), Unit("turns")] = 8
@@ -98,7 +156,7 @@ class Episodes(OneTask):
 
     @field_validator("environment")
     @classmethod
-    def _known(cls, environment: str | OwnEnvironment) -> str | OwnEnvironment:
+    def _known(cls, environment: AnyEnvironment) -> AnyEnvironment:
         if isinstance(environment, str):
             library, _, inside = environment.partition(":")
             if environment not in GAMES and (library not in ENVIRONMENT_LIBRARIES or not inside):
@@ -114,6 +172,14 @@ class Episodes(OneTask):
         # Frozen for its users; here it is still being made.
         if self.path is not None and self.path_sha256 is None:
             object.__setattr__(self, "path_sha256", content_sha256(Path(self.path), "path"))
+        if isinstance(self.environment, AgentProgram):
+            for name, given, only in (
+                ("settings", self.settings, {}),
+                ("credit", self.credit, "episode"),
+                ("discount", self.discount, 1),
+            ):
+                if given != only:
+                    raise ValueError(f"{name} has no effect on a program, which gives one reward at its end; remove it")
         if self.version is None and (library := self.library) is not None:
             try:
                 object.__setattr__(self, "version", version(library.package))
@@ -138,7 +204,8 @@ class Episodes(OneTask):
             return self.name
         if isinstance(self.environment, Own):
             return self.environment.function_name
-        return "".join(one if one.isalnum() or one in "._-" else "_" for one in self.environment.rpartition(":")[2])
+        named = self.environment.title if isinstance(self.environment, AgentProgram) else self.environment
+        return "".join(one if one.isalnum() or one in "._-" else "_" for one in named.rpartition(":")[2])
 
     @property
     def held_out_share(self) -> float:

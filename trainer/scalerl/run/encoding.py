@@ -25,15 +25,35 @@ import torch
 from torch import Tensor
 
 from scalerl.cluster.cluster import Assembly
+from scalerl.environments.endpoint import ChatAnswer, ChatRequest
 from scalerl.environments.hosting import Played
+from scalerl.environments.programs import AgentEpisode, Asking, Exchange
 from scalerl.environments.protocol import Reply, Start
-from scalerl.generator.episode_generator import InProgress
+from scalerl.generator.episode_generator import Conversation, InProgress
 from scalerl.generator.request import Request
 from scalerl.prompts.pool import key
 from scalerl.rollout import Episode, Group, Prompt, Rollout, Turn
 
 RECORDS: dict[str, type] = {
-    one.__name__: one for one in (Assembly, Episode, Group, InProgress, Played, Reply, Request, Rollout, Start, Turn)
+    one.__name__: one
+    for one in (
+        Assembly,
+        AgentEpisode,
+        Asking,
+        ChatAnswer,
+        ChatRequest,
+        Conversation,
+        Episode,
+        Exchange,
+        Group,
+        InProgress,
+        Played,
+        Reply,
+        Request,
+        Rollout,
+        Start,
+        Turn,
+    )
 }
 """Records that may be in flight when a checkpoint is written."""
 
@@ -138,6 +158,8 @@ class _Encoder:
         self._names: dict[tuple[torch.dtype, torch.Size, bytes], str] = {}
         self._used: dict[str, int] = {}
         self._bases: dict[str, str] = {}
+        self._base_of: dict[str, str] = {}
+        """Base from which the distance of the tensor of a name is stored."""
 
     def encode(self, value: Any, place: str) -> Any:
         match value:
@@ -177,6 +199,8 @@ class _Encoder:
         if name in self.tensors:
             return {"$tensor": name}
         if (base_name := self._base(place.rpartition("/")[2])) is not None:
+            # Equal tensors need not have equal bases, as at the start of a run, when all norms are ones.
+            base_name = self._base_of.setdefault(name, base_name)
             if name + DISTANCE in self.tensors:
                 return {"$near": [base_name, name]}
             if (parts := distance(own, self.tensors[base_name])) is not None:

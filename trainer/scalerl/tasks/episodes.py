@@ -14,9 +14,10 @@ from typing import Any
 import numpy as np
 
 from scalerl.environments.hosting import Hosting
+from scalerl.environments.programs import Programs
 from scalerl.environments.protocol import Reply, Start
 from scalerl.errors import Internal
-from scalerl.recipe.episodes import HELD_OUT_FROM, Episodes
+from scalerl.recipe.episodes import HELD_OUT_FROM, AgentProgram, Episodes
 from scalerl.recipe.file_hash import content_sha256
 from scalerl.rollout import Judgement, Prompt
 from scalerl.tasks.files import read_task_rows
@@ -51,6 +52,11 @@ class EpisodesTask:
         if settings.turns > 1:
             self._refuse_template()
         held_out, trained = episode_starts(settings)
+        if isinstance(settings.environment, AgentProgram):
+            self._try(settings.environment, held_out[0])
+            self.validation, self.train = (tuple(map(self._of_program, some)) for some in (held_out, trained))
+            self._demonstrated = ()
+            return
         hosting = Hosting(settings)
         try:
             self.validation = self._prompts(hosting, held_out)
@@ -68,6 +74,28 @@ class EpisodesTask:
             raise TaskError(f"task {self.name!r}: {error}") from None
         if rewritten:
             raise TaskError(f"task {self.name!r}: {rewritten}; set history: keep to keep each turn as it was sampled")
+
+    def _try(self, program: AgentProgram, start: Start) -> None:
+        """Start a program; raises TaskError if its code has changed or it ends before it asks the policy."""
+        if program.hashes() != program.folder_sha256:
+            raise TaskError(
+                f"task {self.name!r}: {', '.join(program.files)} in {program.folder} has changed since the run was "
+                f"planned; restore the old content, or restart the sweep: new content makes new runs"
+            )
+        programs = Programs(self.settings, self.tokenizer, limit=self.settings.tokens_per_turn or 1, temperature=None)
+        try:
+            programs.start(0, start)
+            [(_, reply)] = programs.replies()
+        finally:
+            programs.close()
+        if isinstance(reply, Reply):
+            raise TaskError(f"task {self.name!r}: {' '.join(program.command)} did not ask the policy: {reply.text}")
+
+    def _of_program(self, start: Start) -> Prompt:
+        """A prompt without tokens: only its program knows how the episode begins."""
+        said = json.dumps({"seed": start.seed, "row": dict(start.row)}, default=str)
+        answer = replace(start, text=said)
+        return Prompt(task=self.name, id=f"{start.seed}", tokens=(), answer=answer, difficulty=0.0)
 
     def _prompts(self, hosting: Hosting, starts: Sequence[Start]) -> tuple[Prompt, ...]:
         """Prompts of these episodes; raises TaskError for one that does not start, or is too long."""

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from scalerl.quantities import counted
-from scalerl.recipe import AnyTask, Code, CustomTask, KSmallest, Math, Modular, MultipleChoice, Qa, ReasoningGym
+from scalerl.recipe import AnyTask, Code, CustomTask, KSmallest, Math, Modular, MultipleChoice, Own, Qa, ReasoningGym
 from scalerl.recipe.episodes import Episodes
 from scalerl.recipe.tasks import TaskFile
 
@@ -36,7 +36,9 @@ def task_text(settings: AnyTask) -> str:
         case CustomTask():
             return f"solve the problems of {settings.function}"
         case Episodes():
-            named = settings.environment if isinstance(settings.environment, str) else settings.environment.function
+            named = settings.environment
+            if not isinstance(named, str):
+                named = named.function if isinstance(named, Own) else " ".join(named.command)
             return f"win episodes of {named} within {counted(settings.turns, 'turn')}"
 
 

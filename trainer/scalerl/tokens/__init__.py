@@ -3,6 +3,7 @@
 symbols     one token per digit and letter, for the synthetic tasks of scales `smoke` and `laptop`
 characters  one token per UTF-8 byte, so any text; for models made from scratch
 pretrained  the tokenizer and chat template in a pretrained model's folder
+messages    what is said to the policy: a user's text, or messages with their roles
 chat_template  a question as a user's turn, followed by the opening of the model's turn
 token_bytes the bytes that each token of a pretrained tokenizer writes
 reader      the text of tokens, the end of thinking in it, and the answer
@@ -14,6 +15,7 @@ from typing import Protocol
 
 from scalerl.recipe import Model
 from scalerl.tokens.characters import CharacterTokenizer
+from scalerl.tokens.messages import Said
 from scalerl.tokens.reader import Reader
 from scalerl.tokens.symbols import SymbolTokenizer
 
@@ -42,11 +44,11 @@ class Tokenizer(Protocol):
         """Text of token ids."""
         ...
 
-    def prompt(self, question: str) -> tuple[int, ...]:
+    def prompt(self, question: Said) -> tuple[int, ...]:
         """Token ids of the prompt for `question`; opens the thinking part if the model thinks."""
         ...
 
-    def next_turn(self, said: str, *, after: int) -> tuple[int, ...]:
+    def next_turn(self, said: Said, *, after: int) -> tuple[int, ...]:
         """Token ids between two turns of the policy: the end of the turn unless its last token `after` is that, what
         was said to it, and the opening of its next turn. Raises ValueError for unknown text."""
         ...

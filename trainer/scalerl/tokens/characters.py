@@ -7,6 +7,7 @@ import re
 from collections.abc import Sequence
 from pathlib import Path
 
+from scalerl.tokens.messages import Said, said_text
 from scalerl.tokens.reader import END_THINK, THINK, Reader
 
 SPECIAL_TOKENS = ("<pad>", "<eos>", THINK, END_THINK)
@@ -53,11 +54,11 @@ class CharacterTokenizer:
         """Text of token ids; invalid UTF-8 and spare ids become the replacement character."""
         return self.reader.text(tokens)
 
-    def prompt(self, question: str) -> tuple[int, ...]:
+    def prompt(self, question: Said) -> tuple[int, ...]:
         """The question, then the start of thinking, if the model thinks."""
-        return self.encode(question + THINK if self.reader.thinks else question)
+        return self.encode(said_text(question) + (THINK if self.reader.thinks else ""))
 
-    def next_turn(self, said: str, *, after: int) -> tuple[int, ...]:
+    def next_turn(self, said: Said, *, after: int) -> tuple[int, ...]:
         """The end of the turn unless it has one, then what was said, as a prompt."""
         return (() if after in self.eos_ids else self.eos_ids[:1]) + self.prompt(said)
 

@@ -15,6 +15,7 @@ from typing import Any
 from jinja2 import TemplateError
 from transformers import PreTrainedTokenizerBase
 
+from scalerl.tokens.messages import Message, Said, as_messages, said_text
 from scalerl.tokens.reader import END_THINK, THINK
 
 DAY = datetime(2024, 7, 26)
@@ -44,29 +45,34 @@ class ChatTemplate:
         """True if the tokenizer has a template."""
         return self._tokenizer.chat_template is not None
 
-    def turn(self, question: str) -> str:
+    def turn(self, question: Said) -> str:
         """The question as it is put to the model."""
         if not self.exists:
-            return self._bos + question
-        if mark := next((mark for mark in self._marks if mark in question), None):
+            return self._bos + said_text(question)
+        messages = as_messages(question)
+        if mark := self._mark_in(messages):
             raise ValueError(
                 f"the question has {mark!r}, a control token of the model, as if a chat template had been applied; "
                 "write the question alone, since the model's own template is put around it"
             )
-        text = self._rendered([{"role": "user", "content": question}], opens_answer=True)
-        if question.strip() not in text:
+        text = self._rendered(messages, opens_answer=True)
+        if omitted := [one["content"] for one in messages if one["content"].strip() not in text]:
             raise ValueError(
-                f"{self.folder}: the chat template omits the question {question[:60]!r}: it writes {text[:200]!r}"
+                f"{self.folder}: the chat template omits the question {omitted[0][:60]!r}: it writes {text[:200]!r}"
             )
         return text
 
-    def between_turns(self, said: str) -> str:
+    def between_turns(self, said: Said) -> str:
         """What stands between two turns of the model: the end of the last one, what was said, and the opening of the
         next; only what was said without a template."""
         if not self.exists:
-            return said
-        if mark := next((mark for mark in self._marks if mark in said), None):
+            return said_text(said)
+        messages = as_messages(said)
+        if mark := self._mark_in(messages):
             raise ValueError(f"what the environment says has {mark!r}, a control token of the model")
+        if not isinstance(said, str):
+            asked = [{"role": "user", "content": QUESTION}, {"role": "assistant", "content": ANSWER}]
+            return self._rendered([*asked, *messages], opens_answer=True).rpartition(ANSWER)[2]
         before, after, stripped = self._between
         return f"{before}{stripped(said)}{after}"
 
@@ -95,6 +101,10 @@ class ChatTemplate:
             f"{self.folder}: the chat template changes what is said to the model: of {UNLIKE_WORDS!r} it makes "
             f"{written!r}"
         )
+
+    def _mark_in(self, messages: list[Message]) -> str | None:
+        """First control token in the messages; None if they have none."""
+        return next((mark for mark in self._marks if any(mark in one["content"] for one in messages)), None)
 
     @cached_property
     def _marks(self) -> list[str]:
@@ -140,7 +150,7 @@ class ChatTemplate:
         except ValueError:
             return ""
 
-    def _rendered(self, turns: list[dict[str, str]], *, opens_answer: bool) -> str:
+    def _rendered(self, turns: list[Message], *, opens_answer: bool) -> str:
         try:
             text: Any = self._tokenizer.apply_chat_template(
                 turns, add_generation_prompt=opens_answer, tokenize=False, **self._switches

@@ -14,6 +14,7 @@ from pathlib import Path
 from transformers import AutoTokenizer, PreTrainedTokenizerBase
 
 from scalerl.tokens.chat_template import QUESTION, SAID, ChatTemplate
+from scalerl.tokens.messages import Said
 from scalerl.tokens.reader import END_THINK, THINK, Reader
 from scalerl.tokens.token_bytes import pieces_of
 
@@ -95,7 +96,7 @@ class PretrainedTokenizer:
         """True if encoding adds a leading space, as SentencePiece vocabularies do."""
         return self.reader.text(self.encode("a")) == " a"
 
-    def prompt(self, question: str) -> tuple[int, ...]:
+    def prompt(self, question: Said) -> tuple[int, ...]:
         """The question as a user's turn, or unchanged if the tokenizer has no chat template.
 
         The start of thinking follows if the model thinks."""
@@ -113,7 +114,7 @@ class PretrainedTokenizer:
             )
         return text
 
-    def next_turn(self, said: str, *, after: int) -> tuple[int, ...]:
+    def next_turn(self, said: Said, *, after: int) -> tuple[int, ...]:
         """What the chat template writes between two turns of the model, with its end of a turn unless that is there."""
         tokens, end = self.encode(self._opened(self._template.between_turns(said))), self._template.end_id
         if end is None:

@@ -7,6 +7,7 @@ import re
 from collections.abc import Sequence
 from pathlib import Path
 
+from scalerl.tokens.messages import Said, said_text
 from scalerl.tokens.reader import END_THINK, THINK, Reader
 
 PAD, EOS, COLON = "<pad>", "<eos>", ":"
@@ -50,11 +51,12 @@ class SymbolTokenizer:
         """Text of token ids; padding and ends of sequence are omitted, spare ids become "?"."""
         return self.reader.text(tokens)
 
-    def prompt(self, question: str) -> tuple[int, ...]:
+    def prompt(self, question: Said) -> tuple[int, ...]:
         """The question, then the start of thinking, if the model thinks."""
-        return (*self.encode(question), THINK_ID) if self.reader.thinks else self.encode(question)
+        tokens = self.encode(said_text(question))
+        return (*tokens, THINK_ID) if self.reader.thinks else tokens
 
-    def next_turn(self, said: str, *, after: int) -> tuple[int, ...]:
+    def next_turn(self, said: Said, *, after: int) -> tuple[int, ...]:
         """The end of the turn unless it has one, then what was said, as a prompt."""
         return (() if after in self.eos_ids else (EOS_ID,)) + self.prompt(said)
 
