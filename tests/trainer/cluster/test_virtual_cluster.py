@@ -103,7 +103,7 @@ def cluster(request):
     made = VirtualCluster(
         recipe=recipe,
         generator=EpisodeGenerator(
-            inner, {"guess": cast(Episodes, recipe.tasks[0])}, tokenizer, max_tokens=4, clock="virtual"
+            inner, {"guess": cast(Episodes, recipe.tasks[0])}, tokenizer, max_tokens=4, temperature=1.0, clock="virtual"
         ),
         off_clock=ListGenerator([(1,)]),
         learner=TorchLearner(policy, recipe),

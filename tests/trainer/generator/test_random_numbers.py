@@ -3,7 +3,7 @@
 import numpy as np
 from scipy.stats import kstest
 
-from scalerl.generator.random_numbers import draw_seeds, split_mix_64, uniform
+from scalerl.generator.random_numbers import draw_seeds, one_split_mix_64, split_mix_64, uniform
 
 
 def test_the_first_numbers_of_a_seed_are_the_published_ones():
@@ -17,6 +17,7 @@ def test_the_first_numbers_of_a_seed_are_the_published_ones():
     ]
     drawn = split_mix_64(np.full(5, 1234567, dtype=np.uint64), np.arange(5, dtype=np.uint64))
     assert drawn.tolist() == published
+    assert [one_split_mix_64(1234567, number) for number in range(5)] == published
 
 
 def test_numbers_are_uniform_along_a_stream_and_across_streams_of_neighbouring_seeds():

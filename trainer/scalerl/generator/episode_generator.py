@@ -19,7 +19,7 @@ from scalerl.environments.hosting import Hosting
 from scalerl.environments.programs import Asking, Programs
 from scalerl.environments.protocol import Reply, Start
 from scalerl.generator.generator import Generator
-from scalerl.generator.random_numbers import split_mix_64
+from scalerl.generator.random_numbers import one_split_mix_64
 from scalerl.generator.request import NEVER, Finished, Request, StepWork
 from scalerl.recipe.episodes import AgentProgram, Episodes, turn_limit
 from scalerl.rollout import End, Episode, Prompt, Rollout, Turn
@@ -244,12 +244,11 @@ class EpisodeGenerator(Generator):
             answer=request.prompt.answer,
             difficulty=request.prompt.difficulty,
         )
-        seed = split_mix_64(np.array([request.seed], np.uint64), np.array([TURN_SEEDS + number], np.uint64))
         return Request(
             prompt=prompt,
             group=request.group,
             index=request.index,
-            seed=int(seed[0]),
+            seed=one_split_mix_64(request.seed, TURN_SEEDS + number),
             cut=request.cut,
             most=limit,
             first=request,

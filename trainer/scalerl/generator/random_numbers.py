@@ -24,6 +24,14 @@ def split_mix_64(seed_n: NDArray[np.uint64], number_n: NDArray[np.uint64]) -> ND
     return z ^ (z >> np.uint64(31))
 
 
+def one_split_mix_64(seed: int, number: int) -> int:
+    """One number of one seed's stream, in a tenth of the time of an array."""
+    z = (seed + (number + 1) * int(GAMMA)) % 2**64
+    z = (z ^ (z >> 30)) * 0xBF58476D1CE4E5B9 % 2**64
+    z = (z ^ (z >> 27)) * 0x94D049BB133111EB % 2**64
+    return z ^ (z >> 31)
+
+
 def uniform(seed_n: NDArray[np.uint64], number_n: NDArray[np.uint64]) -> NDArray[np.float64]:
     """Uniform float64 in [0, 1) from the upper 53 bits of `split_mix_64`."""
     return (split_mix_64(seed_n, number_n) >> np.uint64(11)).astype(np.float64) * 2.0**-53
