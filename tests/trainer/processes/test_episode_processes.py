@@ -92,7 +92,7 @@ def test_a_cluster_that_takes_over_a_state_plays_every_episode_in_flight_to_its_
         with cluster.paused():
             state = copy.deepcopy(cluster.state_dict())
         drawn = cluster.drawn
-    begun = [one for one in state["generators"][0]["episodes"] if one.turns]
+    begun = [one for one in state["generators"][0]["episodes"] if one.taken]
     assert begun  # else nothing could be lost
     with running(recipe, new_policy(recipe), state=state) as again:
         steps += take_steps(again, 4)
