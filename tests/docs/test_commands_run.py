@@ -69,7 +69,7 @@ TRAINS = (
         for options in ("--budget 2", "--set optimiser.weight_decay=0.1", "--scale gpu")
     ),
     "platform sweep FILE --scale scales/mine.yaml --set length_control.type=none",
-    *("platform sweep topr.yaml", "platform sweep sweeps/trl/losses.yaml"),
+    *("platform sweep topr.yaml", "platform sweep sweeps/trl/losses.yaml", "platform sweep sweeps/episodes.yaml"),
 )
 """Commands that train for minutes or more, or on a GPU; what they would train is shown and checked by `--dry-run`."""
 OTHERS = {
@@ -96,6 +96,7 @@ NOT_RUN = {
     "simulations, which tests/platform/paper runs with fewer curves": (
         *(f"platform design FILE --detect {size}" for size in ("0.02", "1.2 --question compute")),
     ),
+    "twelve runs of a minute, which the page shows": ("platform compare episodes",),
     "curves of two seeds, which tests/platform/imports/test_from_curves.py has": ("platform design curves",),
     "logs of another trainer, which tests/platform/logs has": (
         "platform compare 'runs/*' --log verl --gpus 64",
