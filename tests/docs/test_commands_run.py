@@ -393,7 +393,7 @@ def is_file(block: Block, where: str, place: Path) -> bool:
     if text.startswith("# mine.yaml"):
         (place / "mine.yaml").write_text(text)
         return True
-    if named := re.match(r"# ((?:topr|pieces|sums)\.yaml|my_ideas/\w+\.py)\n", text):
+    if named := re.match(r"# ((?:topr|pieces|sums)\.yaml|(?:my_ideas/)?\w+\.py)\n", text):
         path = place / named[1]
         path.parent.mkdir(exist_ok=True)
         path.write_text(text)
