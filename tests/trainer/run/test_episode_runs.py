@@ -3,12 +3,17 @@
 import pytest
 import torch
 from trainer.attempts import attempt
+from trainer.own_games import own_task
 from trainer.runs import PROCESSES, new_run, rows_of
 from trainer.tiny import tiny_recipe
 
 from scalerl.model.build import new_policy
+from scalerl.recipe import ResolvedRecipe
+from scalerl.run.checkpoint import read_checkpoint
 from scalerl.run.run_log import read_rows
 from scalerl.run.train import train
+from scalerl.tasks import make_task
+from scalerl.tokens import make_tokenizer
 
 BUDGET = 4.0
 """GPU-hours of some fifteen steps and four evaluations."""
@@ -67,3 +72,54 @@ def test_a_run_killed_in_the_middle_of_episodes_and_resumed_is_the_undisturbed_r
     assert all(torch.equal(tensor, theirs[name]) for name, tensor in ours.items())
     spent = [*read_rows(folder.metrics, kind="train")][-1]["device_s"]["generator"]
     assert ("wait_environment" in spent) == (latency_s > 0)
+
+
+def on_the_wall(recipe):
+    cluster = {"type": "wall", "generators": 1, "slots": 8}
+    return ResolvedRecipe.model_validate(recipe.model_dump() | {"cluster": cluster})
+
+
+WALL_BUDGET = 2 * 3 / 3600
+"""Device-hours of three seconds of two devices."""
+
+
+def killed_and_finished(folder, warm_starts, moments):
+    for moment in (*moments, None):
+        process = PROCESSES.Process(target=attempt, args=(folder.path, WALL_BUDGET, warm_starts, moment))
+        process.start()
+        process.join(100)
+        assert process.exitcode == (0 if moment is None else -9)
+
+
+@pytest.mark.slow
+def test_a_measured_run_killed_in_the_middle_of_episodes_loses_none_and_counts_each_once(tmp_path, warm_starts):
+    recipe = on_the_wall(recipe_of(0.0, "keep"))
+    folder = new_run(tmp_path / "killed", recipe)
+    killed_and_finished(folder, warm_starts, [("train row", 4), ("checkpoint written", 5)])
+    rows = [*read_rows(folder.metrics, kind="train")]
+    assert [row["step"] for row in rows] == list(range(1, len(rows) + 1))
+    task = make_task(recipe.tasks[0], make_tokenizer(recipe.model, thinks=False))
+    found = read_checkpoint(folder.checkpoint, folder.metrics, task.train, ())
+    state = found.state["cluster"]
+    ended = state["next_group"] - len(state["assembling"])
+    counted = sum(sum(row["outcomes"].values()) - row["outcomes"]["doubtful"] for row in rows)
+    counted += sum(state["judge"]["counts"].values())
+    assert counted == ended * recipe.batch.generations
+    assert ended >= recipe.batch.prompts * len(rows)
+
+
+@pytest.mark.slow
+def test_episodes_that_do_not_repeat_are_lost_and_said_and_the_run_goes_on(tmp_path, warm_starts):
+    recipe = recipe_of(40.0, "keep")
+    task = own_task(tmp_path, "Rounds", settings={"draws": True}, turns=9, context_tokens=90, train=64, validation=8)
+    settings = {"tasks": [task.model_dump() | {"latency_s": 40.0}], "warm_start": {"steps": 0}}
+    recipe = ResolvedRecipe.model_validate(recipe.model_dump() | settings)
+    folder = new_run(tmp_path / "killed", recipe)
+    for moment in (("train row", 3), None):
+        process = PROCESSES.Process(target=attempt, args=(folder.path, BUDGET, warm_starts, moment))
+        process.start()
+        process.join(60)
+        assert process.exitcode == (0 if moment is None else -9)
+    lost = sum(row["outcomes"]["crashed"] for row in read_rows(folder.metrics, kind="train"))
+    assert lost > 0
+    assert any("other replies than before" in text for text in folder.read_status().warnings)
