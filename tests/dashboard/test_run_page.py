@@ -228,7 +228,7 @@ def stale(sweep, run_id):
         (
             lambda sweep, run: shutil.rmtree(sweep.run(run).path),
             "pending",
-            ("no folder", "deleted", "`platform sweep sweeps/loo.yaml` starts it"),
+            ("no folder", "deleted", "If nothing starts it, `platform sweep sweeps/loo.yaml` does"),
         ),
     ],
 )

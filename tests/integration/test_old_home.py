@@ -16,7 +16,17 @@ from scalerl.run.run_log import WALL_FIELDS, read_rows
 
 DONE, STOPPED, ON_THE_WALL_CLOCK = "b64197716932", "a81b84a39abf", "91e7f517f3ab"
 NO_LONGER_SAID = {"delta_rule", "C_mid_ratio", "C_mid_ratio_lo", "C_mid_ratio_hi"}
-OF_THE_STUDY = {"grid", "interactions", "leader", "level_compute", "remarks", "run_to_run", "together_with", "unlike"}
+OF_THE_STUDY = {
+    "grid",
+    "interactions",
+    "leader",
+    "level_compute",
+    "notes",
+    "remarks",
+    "run_to_run",
+    "together_with",
+    "unlike",
+}
 RENAMED = {
     "verdict": "fit_verdict",
     "difference": "ceiling_verdict",

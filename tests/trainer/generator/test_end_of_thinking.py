@@ -28,6 +28,7 @@ class Script:
     """A policy that writes given tokens, whatever it reads: one row at a time, after a prompt of one token."""
 
     device = torch.device("cpu")
+    keeps_idle_rows = True
 
     def __init__(self, size: int) -> None:
         self.size, self.tokens = size, [EOS]
@@ -48,7 +49,7 @@ class Script:
     def import_weights(self, weights: Any) -> None:
         pass
 
-    def logits(self, tokens_n: torch.Tensor, position_n: torch.Tensor, prefill: Any) -> torch.Tensor:
+    def logits(self, tokens_n: torch.Tensor, position_n: torch.Tensor, *prefills: Any) -> torch.Tensor:
         logits = torch.full((1, self.size), -1e9)
         logits[0, self.tokens[int(position_n[0])]] = 0.0
         return logits

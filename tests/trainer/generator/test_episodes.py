@@ -3,6 +3,7 @@
 import random
 from dataclasses import replace
 from types import SimpleNamespace
+from typing import Any
 
 import numpy as np
 import pytest
@@ -80,7 +81,9 @@ class Sampler(Generator):
         self.end_think = tokenizer.end_think if tokenizer.reader.thinks else ()
         self.asked: dict[tuple[int, int], list[tuple[Request, Rollout]]] = {}
 
-    active = 0
+    @property
+    def active(self):
+        return 0
 
     def step(self):
         self.version += 1
@@ -105,9 +108,11 @@ class Sampler(Generator):
 
     def set_weights(self, weights, version): ...
 
-    def score(self, tokens): ...
+    def score(self, tokens):
+        raise NotImplementedError
 
-    def state_dict(self): ...
+    def state_dict(self):
+        return {}
 
     def load_state_dict(self, state): ...
 
@@ -154,7 +159,7 @@ def chats(name, folder, num_episodes=50, turns=60):
     )
     task = EpisodesTask(settings, ours)
     sampler = Sampler(ours, theirs, seed=len(name))
-    generator = EpisodeGenerator(sampler, {settings.title: settings}, ours, max_tokens=16, clock="off")
+    generator = EpisodeGenerator(sampler, {settings.title: settings}, ours, max_tokens=16, temperature=1.0, clock="off")
     requests = [Request(prompt=prompt, group=group, index=0, seed=group) for group, prompt in enumerate(task.train)]
     try:
         finished = decode_all(generator, requests)
@@ -274,9 +279,8 @@ def test_every_turn_of_a_thinking_model_is_interrupted_at_its_cut(tmp_path):
     ]
     assert max(more_than_one) > 1
     judged = judgements(task, rollouts)
-    columns = reading_columns(
-        SimpleNamespace(name="s", validation=task.train), list(zip(rollouts, judged, strict=True))
-    )
+    named: Any = SimpleNamespace(name="s", validation=task.train)
+    columns = reading_columns(named, list(zip(rollouts, judged, strict=True)))
     assert columns["interrupted"] == sum(interrupted) / 6
     assert columns["mean_tokens"] == sum(one.num_written for one in rollouts) / 6
     _, free = decoded(recipe, [10**6] * 6)

@@ -5,6 +5,7 @@ import math
 import random
 from dataclasses import replace
 from types import SimpleNamespace
+from typing import Any, cast
 
 import numpy as np
 import pytest
@@ -182,7 +183,7 @@ def test_loss_and_gradient_of_episodes_equal_the_loops_to_1e_6(name, by_turn):
         kept = [group for group, survives in zip(groups, survive, strict=True) if survives]
         masked = recipe.truncated == "mask"
         batch, whole = (make_batch(some, mask_truncated=masked) for some in (kept, groups))
-        table = Table(whole)
+        table: Any = Table(whole)
         starts, references = table.near(1), table.near(2)
         chosen = [i for i, survives in enumerate(survive) for _ in range(3) if survives]
         rows = [3 * group + i % 3 for i, group in enumerate(chosen)]
@@ -343,7 +344,9 @@ def test_a_turn_without_a_sampled_token_gives_its_reward_to_the_turn_before():
     batch = make_batch([truncated], mask_truncated=True)
     assert batch.num_own == 0
     assert rewards_at_tokens([truncated], batch.mask_BT).abs().max() == 0
-    whole = replace(group, rollouts=(replace(rollout, episode=replace(rollout.episode, by_turn=False)),) * 2)
+    whole = replace(
+        group, rollouts=(replace(rollout, episode=replace(cast(Episode, rollout.episode), by_turn=False)),) * 2
+    )
     assert rewards_at_tokens([whole], make_batch([whole]).mask_BT)[:, 5:].tolist() == [
         [0] * 6 + [0.25],
         [0] * 6 + [0.5],
@@ -365,7 +368,7 @@ def test_neither_the_drift_nor_the_columns_of_a_row_know_what_was_said():
                 gap = score - float(behaviour)
                 total, count = total + math.exp(gap) - 1 - gap, count + 1
     assert policy_drift(rollouts, recipe, start=policy) == pytest.approx(total / count, rel=1e-5)
-    generator = SimpleNamespace(
+    generator: Any = SimpleNamespace(
         set_weights=lambda *_: None,
         score=lambda tokens: policy.score(torch.tensor([tokens]), 1.0).logprobs_BT[0, 1:].detach().numpy(),
     )

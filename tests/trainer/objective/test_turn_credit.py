@@ -4,6 +4,7 @@ import math
 import random
 import statistics
 from dataclasses import replace
+from typing import cast
 
 import numpy as np
 import pytest
@@ -20,7 +21,8 @@ from scalerl.objective.running_statistics import RunningStatistics
 from scalerl.objective.trained_groups import trained_groups
 from scalerl.objective.turn_credit import credited_rewards, rewards_at_tokens, spread
 from scalerl.prompts.judge import Judge
-from scalerl.rollout import Episode, Group, Judgement, Rollout, Turn, returns_to_go
+from scalerl.recipe import Own
+from scalerl.rollout import End, Episode, Group, Judgement, Rollout, Turn, returns_to_go
 from scalerl.tasks import make_task
 from scalerl.tokens.characters import CharacterTokenizer
 
@@ -41,7 +43,7 @@ def episode(prompt, rewards, *, discount=1.0, by_turn=True, end="lost", tokens_e
         versions=np.zeros(count, dtype=np.int32),
         forced=np.zeros(count, dtype=np.bool_),
         truncated=False,
-        episode=Episode(turns=turns, end=end, discount=discount, by_turn=by_turn),
+        episode=Episode(turns=turns, end=cast(End, end), discount=discount, by_turn=by_turn),
     )
 
 
@@ -179,7 +181,7 @@ def test_the_length_penalty_of_won_episodes_is_by_the_limit_of_their_own_task():
     assert group.rewards == pytest.approx([1.2, 0.7, -0.9])
     assert group.outcomes == ("right", "right", "unparsable")
     # The penalty is the last turn's, and so of all returns.
-    given, _ = credited_rewards([group])
+    given, _ = credited_rewards([cast(Group, group)])
     assert given.rewards_PG[:, 1].tolist() == pytest.approx([0.7, 0.6, 0.5])
     # An answer of one turn is judged by the limit of one: (9 - 6) / 4.5 - 1.
     assert reward(Judgement("right"), 6, recipe, "k_smallest") == pytest.approx(1 - 1 / 3)
@@ -204,9 +206,9 @@ def test_a_reward_of_ones_own_gets_what_the_environment_gave(tmp_path):
     prompt = replace(make_prompt("0"), task="guess")
     group = judged(recipe, [episode(prompt, [0.25, 0.5], discount=0.5), episode(prompt, [1.0])])
     assert group.rewards == pytest.approx([5.0 + 0.004, 10.0 + 0.002])
-    assert try_own("reward", recipe.reward, 60.0).level == "ok"
+    assert try_own("reward", cast(Own, recipe.reward), 60.0).level == "ok"
     assert reward(Judgement("wrong", score=0.25), 3, single_turn_recipe(own), "k_smallest") == -5 + 0.003
-    given, _ = credited_rewards([group])
+    given, _ = credited_rewards([cast(Group, group)])
     # By turn: 0.25, then 0.5 and all that was added to the 0.5 earned.
     last = 0.5 + 5.004 - 0.5
     assert given.rewards_PG.tolist() == [pytest.approx([0.25 + 0.5 * last, 10.002]), pytest.approx([last, 0.0])]
