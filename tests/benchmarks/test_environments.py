@@ -1,14 +1,18 @@
 """Every environment without a library takes its step, and the record of those with one has no episode that differed."""
 
 import json
+import multiprocessing
 
 import environments
 import pytest
 from record import RESULTS
 
 
+@pytest.mark.studies
 @pytest.mark.parametrize("name", ["guess", "own"])
-def test_an_environment_without_a_library_trains_a_step_and_repeats(name, tmp_path):
+def test_an_environment_without_a_library_trains_a_step_and_repeats(name, tmp_path, monkeypatch):
+    # The server of forks of this worker belongs to other tests, and holds what they imported.
+    monkeypatch.setattr(environments, "PROCESSES", multiprocessing.get_context("spawn"))
     (tmp_path / "my_games.py").write_text(environments.OWN_GAME)
     row = environments.within_limit(name, tmp_path)
     assert "reason" not in row

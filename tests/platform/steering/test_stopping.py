@@ -61,9 +61,9 @@ def drawn(A: float, *, C_mid: float = 100.0, verdict: str = "resolved", sd: floa
 
 
 def spread_at(rise: float, budget: float) -> float:
-    """That of a forecast with the least noise."""
+    """That of a forecast with the least noise, a quarter wider since no finished run teaches it."""
     k = 3
-    return float(np.sqrt((0.45 * rise) ** 2 + 1e-6 * (1 / k + 1.4**2 * np.log(budget / NOW))))
+    return 1.25 * float(np.sqrt((0.45 * rise) ** 2 + 1e-6 * (1 / k + 1.4**2 * np.log(budget / NOW))))
 
 
 def test_the_gain_probability_is_that_the_forecast_rises_by_less():

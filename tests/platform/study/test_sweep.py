@@ -46,7 +46,7 @@ def test_every_sweep_in_the_repository_expands(path):
 def test_every_recipe_in_the_repository_can_be_trained_at_every_scale():
     scales = [path.stem for path in (REPOSITORY / "recipes/scales").glob("*.yaml")]
     recipes = [path.stem for path in (REPOSITORY / "recipes").glob("*.yaml")]
-    sets = {"smollm": ["length_control.type=none"]}  # its model answers at once
+    sets = dict.fromkeys(("smollm", "games"), ["length_control.type=none"])  # their models answer at once
     found = [
         load_resolved(recipe, scale, sets.get(scale, ()), with_files=False) for recipe in recipes for scale in scales
     ]
