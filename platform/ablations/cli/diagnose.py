@@ -11,10 +11,12 @@ from ablations.cli.output import console, print_json
 from ablations.diagnosis.diagnose import Diagnosis, diagnose
 from ablations.diagnosis.history import History, history_of_run
 from ablations.errors import AblationsError
+from ablations.findings.regime import regime_of
 from ablations.findings.results import read_results
 from ablations.home.home import Home
 from ablations.home.started_sweep import read_sweep
 from ablations.report.documents.diagnosis import diagnoses_document
+from ablations.report.documents.regime import regime_section
 from ablations.report.writers.terminal import print_document
 
 
@@ -34,6 +36,20 @@ def diagnose_all(home: Home, target: str, *, seed: int | None, as_json: bool) ->
         print_json({"runs": runs})
         return
     print_document(diagnoses_document(found), console())
+
+
+def show_regime(home: Home, sweep: str, *, as_json: bool) -> None:
+    """Print how far the runs of a sweep's reference are from the paper's regime."""
+    results = read_results(read_sweep(home, sweep))
+    numbers = regime_of(results)
+    if not numbers:
+        raise AblationsError(
+            f"no run of {results.plan.reference} in {sweep!r} has logged a training step, which the regime is read from"
+        )
+    if as_json:
+        print_json({"reference": results.plan.reference, "regime": [one.to_json() for one in numbers]})
+    else:
+        print_document(regime_section(numbers, results.plan.reference), console())
 
 
 @contextmanager

@@ -29,6 +29,10 @@ def doctor(
         ),
     ] = None,
     seed: Annotated[int | None, typer.Option(help="Seed of the runs to diagnose. Default: every seed.")] = None,
+    regime: Annotated[
+        bool,
+        typer.Option("--regime", help="Show how far the runs of a sweep are from the paper's regime, in 14 numbers."),
+    ] = False,
     partition: Annotated[
         list[str] | None, typer.Option(help="Partition to examine; may be repeated. Default: the cluster's.")
     ] = None,
@@ -70,10 +74,15 @@ def doctor(
     if target is not None:
         if any((partition, no_job, setup, sbatch, ray, train, study, scale, tracking_uri)):
             raise AblationsError(f"{target!r} is diagnosed by its log; omit options about machines")
-        from ablations.cli.diagnose import diagnose_all
+        from ablations.cli.diagnose import diagnose_all, show_regime
 
-        diagnose_all(find_home(home), target, seed=seed, as_json=as_json)
+        if regime:
+            show_regime(find_home(home), target, as_json=as_json)
+        else:
+            diagnose_all(find_home(home), target, seed=seed, as_json=as_json)
         return
+    if regime:
+        raise AblationsError("--regime belongs to a sweep; name it, as in `platform doctor loo --regime`")
     if seed is not None:
         raise AblationsError("--seed belongs to a run; name it, as in `platform doctor loo-loss --seed 1`")
     if ray and any((partition, no_job, setup, sbatch, train, study)):

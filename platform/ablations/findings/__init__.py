@@ -18,5 +18,6 @@ own_spread      the run-to-run spread that the comparison finds from a study's o
 study_design    the resolution of each design of a study; curve_design: of imported runs
 cheapest_design   the cheapest design for a wanted difference; claim_design: for the claims of a study
 paper_comparison  the paper's comparison: its margin of 0.02, its B at a common A
+regime          how far the runs are from the paper's regime; published_regime: its numbers, with their sources
 claim_card      the claims of a study, judged; the written cards of studies, read again
 """

@@ -36,6 +36,7 @@ from ablations.answers.answer import CANNOT_TELL, Answer
 from ablations.answers.ladder import LadderWord
 from ablations.answers.questions import BY_NAME
 from ablations.errors import AblationsError
+from ablations.findings.regime import RegimeNumber, regime_of
 from ablations.findings.results import Results, compared
 from ablations.findings.scale_ladder import ScaleLadder
 from ablations.home.declared import Declaration, declarations, first_with
@@ -129,6 +130,11 @@ class Card:
         return self.claims[0].outcome
 
     @cached_property
+    def regime(self) -> list[RegimeNumber]:
+        """How far the reference's runs are from the paper's regime; empty if no log has a step."""
+        return regime_of(self.results)
+
+    @cached_property
     def declarations(self) -> list[Declaration]:
         """Declarations of the study, the oldest first."""
         return declarations(self.results.sweep)
@@ -163,6 +169,7 @@ class Card:
             "outcome": self.outcome,
             "claims": [one.to_json() | {"declared": _written(self.declared(one.claim))} for one in self.claims],
             "published": [asdict(one) for one in self.published],
+            "regime": [one.to_json() for one in self.regime],
             "over_scales": self.ladder and self.ladder.to_json(),
             "num_seeds": self.num_seeds,
             "budget_gpu_hours": plan.budget_gpu_hours,

@@ -7,6 +7,7 @@ batch          groups of rollouts as tensors
 critic         PPO's value network, an alternative to the group mean
 learning_rate  learning-rate schedules
 loss_scale     dynamic loss scaling for FP16
+update_size    the size of AdamW's last update beside the weights
 
 engine         the protocol: a network, its optimiser, and the processes they are spread over
 adamw          PyTorch's AdamW without its import of the compiler

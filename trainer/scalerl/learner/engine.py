@@ -92,6 +92,10 @@ class Engine(Network, Protocol):
     def skip(self) -> None:
         """Clear the gradient; weights and moments stay unchanged."""
 
+    def update_size(self) -> float | None:
+        """The last step's update over the weights, |dw| / |w|; None for an engine that does not measure it."""
+        return None
+
     def moments(self) -> dict[str, Any] | None:
         """AdamW's state as `torch.optim.AdamW.state_dict` returns it; None if `kept` has it in pieces."""
         return None

@@ -9,6 +9,7 @@ from torch import Tensor, nn
 from scalerl.learner.engine import AdamSteps, Engine, Network, adamw
 from scalerl.learner.ranks import ALONE, Ranks
 from scalerl.learner.saved_pieces import KeptPiece, TensorSource, fill_whole, pieces_of_whole, weights_of
+from scalerl.learner.update_size import update_size
 from scalerl.recipe import Optimiser
 
 
@@ -50,6 +51,9 @@ class TorchEngine(TorchNetwork, AdamSteps):
 
     def norm(self, max_norm: float | None) -> float:
         return float(self.clip(max_norm))
+
+    def update_size(self) -> float | None:
+        return update_size(self.adam)
 
     def moments(self) -> dict[str, Any]:
         return self.adam.state_dict()

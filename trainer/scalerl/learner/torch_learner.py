@@ -43,6 +43,8 @@ from scalerl.weights.store import WeightStore, names_of_rank
 
 MAX_BAD_STEPS = 5
 """Number of consecutive bad steps (loss or gradient not finite) after which the run stops."""
+UPDATE_EVERY = 16
+"""Steps between two measurements of the size of an update, which costs a pass over all weights."""
 DECISIVE = ("loss", "grad_norm", "value_loss", "value_grad_norm")
 """Columns that must be finite for a step to be taken."""
 
@@ -262,7 +264,8 @@ class TorchLearner(Learner):
         if self.critic is not None:
             self.critic.step(rate)
         self.bad_steps = 0
-        return {**measured, "skipped": False}
+        update = self.engine.update_size() if self.version % UPDATE_EVERY == 0 else None
+        return {**measured, **({} if update is None else {"update": update}), "skipped": False}
 
     def _skip(self) -> None:
         self.engine.skip()

@@ -8,6 +8,7 @@ grid               the cells and main effects of a grid, and pairs of changes
 ladder             a study at several scales
 data_card          the card of published curves
 claim_card         claims of a paper beside what was found
+regime             how far a sweep is from the paper's regime
 paper_comparison   the comparison by the paper's method
 forecast           every variant at more compute, and the backtest of such forecasts
 diagnosis          why runs went wrong

@@ -10,6 +10,7 @@ from typing import Any
 from ablations.findings.claim_card import Card, ClaimOutcome, JudgedClaim
 from ablations.report.documents.blocks import Blocks, Cell, Figure, Heading, Kind, Table, Text, Tone, table_of_rows
 from ablations.report.documents.ladder import ladder_section
+from ablations.report.documents.regime import regime_section
 from ablations.report.figures.curves import CURVES_LEGEND, curves_chart
 from ablations.study.claims import Claim, Quantity
 from ablations.text import compute_text, counted, interval_text
@@ -55,6 +56,7 @@ def card_document(card: Card, unlike: Sequence[str], *, with_ladder: bool = True
         *(Text(text=note, kind="note") for note in notes),
         Figure(name="curves", caption=CURVES_LEGEND, chart=curves_chart(card.results)),
         Text(text=plan.command),
+        *(regime_section(card.regime, plan.reference) if card.regime else ()),
         *(ladder_section(card.ladder) if card.ladder and with_ladder else ()),
     ]
 
