@@ -9,8 +9,8 @@ from dataclasses import dataclass
 
 
 @dataclass(frozen=True, kw_only=True)
-class Published:
-    """A number of large runs: `Published(name="reach", title="C_end / C_mid", low=6.3, high=6.3, ...)`."""
+class PublishedNumber:
+    """A number of large runs: `PublishedNumber(name="reach", title="C_end / C_mid", low=6.3, high=6.3, ...)`."""
 
     name: str
     title: str
@@ -21,8 +21,8 @@ class Published:
     source: str
 
 
-PUBLISHED = (
-    Published(
+LARGE_RUNS = (
+    PublishedNumber(
         name="passes",
         title="times each prompt is drawn over a run",
         low=9.8,
@@ -30,7 +30,7 @@ PUBLISHED = (
         of_paper=True,
         source="2510.13786 A.6: an epoch is about 1,500 GPU-hours or 1,089 steps of 48 prompts, a run 16,000 hours",
     ),
-    Published(
+    PublishedNumber(
         name="retired",
         title="share of prompts retired at the end",
         low=0.25,
@@ -38,7 +38,7 @@ PUBLISHED = (
         of_paper=False,
         source="all-right groups: .40 to .62 late in DAPO (2503.14476 figure 3b), .18 to .28 in MiMo",
     ),
-    Published(
+    PublishedNumber(
         name="staleness",
         title="age of a trained token's weights, in steps",
         low=1.0,
@@ -46,7 +46,7 @@ PUBLISHED = (
         of_paper=False,
         source="1.2 to 2.2 in MiMo's public log; 3.5 is the mean of PPO-off-policy-8; 2510.13786 §3.1 bounds it by 8",
     ),
-    Published(
+    PublishedNumber(
         name="log_ratio_lag_0",
         title="|log ratio| of trainer and generator at lag 0, in nats",
         low=0.006,
@@ -54,7 +54,7 @@ PUBLISHED = (
         of_paper=False,
         source="BF16 bodies: .006 (open-instruct, 4B), .011 (vllm-project/vime #64), .025 to .029 (MiMo)",
     ),
-    Published(
+    PublishedNumber(
         name="log_ratio",
         title="|log ratio| of all trained tokens, in nats",
         low=0.015,
@@ -62,7 +62,7 @@ PUBLISHED = (
         of_paper=False,
         source="MiMo's public log by lag: .044 at 1, .065 at 2, .078 at 3, at a learning rate of 3e-6; less at 5e-7",
     ),
-    Published(
+    PublishedNumber(
         name="update",
         title="update of one step over the weights, |dw| / |w|",
         low=4e-6,
@@ -71,7 +71,7 @@ PUBLISHED = (
         source="derived: AdamW at 5e-7 moves a weight by .23 to 1 of it, rms of weights .01 to .03; about 1 % of BF16 "
         "weights change in a step (2602.11456)",
     ),
-    Published(
+    PublishedNumber(
         name="entropy_start",
         title="entropy of a token at the start, in nats",
         low=0.4,
@@ -79,7 +79,7 @@ PUBLISHED = (
         of_paper=False,
         source=".4 (MiMo), .72 (DAPO figure 7c), 1.0 to 1.6 (JustRL, 2512.16649)",
     ),
-    Published(
+    PublishedNumber(
         name="entropy_end",
         title="entropy of a token at the end, in nats",
         low=0.05,
@@ -87,7 +87,7 @@ PUBLISHED = (
         of_paper=False,
         source="held at .2 (Skywork-OR1, 2505.22312), .43 to .47 (MiMo), .53 (DAPO); under .1 without a remedy",
     ),
-    Published(
+    PublishedNumber(
         name="equal_rewards",
         title="share of groups with equal rewards",
         low=0.25,
@@ -95,7 +95,7 @@ PUBLISHED = (
         of_paper=False,
         source="2510.13786 A.16: less than .40 at 80 prompts; .28 to .41 (MiMo), up to .62 all right alone (DAPO)",
     ),
-    Published(
+    PublishedNumber(
         name="cut",
         title="share of answers cut at their limit",
         low=0.01,
@@ -103,7 +103,7 @@ PUBLISHED = (
         of_paper=True,
         source="2510.13786 A.15: below .05 in 90 % of training; 10 to 15 % foretell a collapse",
     ),
-    Published(
+    PublishedNumber(
         name="gain",
         title="held-out pass rate gained over a run",
         low=0.2,
@@ -112,7 +112,7 @@ PUBLISHED = (
         source="2510.13786 table 1: .60 at 16,000 GPU-hours; its start is not in the text, elsewhere it is .20 to .57 "
         "(JustRL, MiMo)",
     ),
-    Published(
+    PublishedNumber(
         name="reach",
         title="compute over that of half of the gain, C_end / C_mid",
         low=6.3,
@@ -120,7 +120,7 @@ PUBLISHED = (
         of_paper=True,
         source="2510.13786 table 1: 16,000 / 2,542",
     ),
-    Published(
+    PublishedNumber(
         name="length",
         title="mean answer over its token limit",
         low=0.2,
@@ -128,7 +128,7 @@ PUBLISHED = (
         of_paper=False,
         source=".12 to .25 (PipelineRL, 2509.19128), .22 (DAPO figure 7a), .27 to .53 (JustRL)",
     ),
-    Published(
+    PublishedNumber(
         name="run_to_run_sd",
         title="standard deviation of runs of one recipe",
         low=0.0075,

@@ -15,31 +15,31 @@ from statistics import fmean
 from typing import Any
 
 from ablations.diagnosis.history import History, LogRow, history_of_run
-from ablations.findings.published_regime import PUBLISHED, Published
+from ablations.findings.published_regime import LARGE_RUNS, PublishedNumber
 from ablations.findings.results import Results
 from ablations.readings.run_reading import recipe_and_seed
 from scalerl.recipe import ResolvedRecipe
 
-FACTOR = 2.0
+WITHIN_FACTOR = 2.0
 """A number within this factor of the published range counts as in the regime."""
-EDGE = 0.05
+SHARE_OF_STEPS = 0.05
 """Share of the steps whose mean is the value at the start, and at the end."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class RegimeNumber:
-    """One number beside the published one: `RegimeNumber(published=PUBLISHED[0], here=10.8)`."""
+    """One number beside the published one: `RegimeNumber(published=LARGE_RUNS[0], here=10.8)`."""
 
-    published: Published
+    published: PublishedNumber
     here: float | None
     """None if the runs do not tell it."""
 
     @property
     def is_within(self) -> bool | None:
-        """True within FACTOR of the published range; None if it is not known here."""
+        """True within WITHIN_FACTOR of the published range; None if it is not known here."""
         if self.here is None:
             return None
-        return self.published.low / FACTOR <= self.here <= self.published.high * FACTOR
+        return self.published.low / WITHIN_FACTOR <= self.here <= self.published.high * WITHIN_FACTOR
 
     def to_json(self) -> dict[str, Any]:
         given = self.published
@@ -61,11 +61,11 @@ def regime_of(results: Results) -> list[RegimeNumber]:
     if not runs:
         return []
     fits = [fit for fit in reference.fits if fit.has_midpoint]
-    found: dict[str, float | None] = {name: _mean([run.get(name) for run in runs]) for name in MEASURES}
+    found: dict[str, float | None] = {name: _mean([run.get(name) for run in runs]) for name in REGIME_MEASURES}
     found["reach"] = _mean([fit.curve.compute[-1] / fit.C_mid for fit in fits])
     spread = results.comparison and results.comparison.spreads["level"]
     found["run_to_run_sd"] = spread.sd if spread and spread.is_known else None
-    return [RegimeNumber(published=one, here=found.get(one.name)) for one in PUBLISHED]
+    return [RegimeNumber(published=one, here=found.get(one.name)) for one in LARGE_RUNS]
 
 
 def _logs(results: Results) -> list[tuple[History, ResolvedRecipe | None]]:
@@ -78,7 +78,7 @@ def _logs(results: Results) -> list[tuple[History, ResolvedRecipe | None]]:
 
 def measured_regime(log: History, recipe: ResolvedRecipe | None) -> dict[str, float | None]:
     """The numbers that the log of one run tells; some need its recipe, which is None for another trainer's run."""
-    return {name: measure(log, recipe) for name, measure in MEASURES.items()}
+    return {name: measure(log, recipe) for name, measure in REGIME_MEASURES.items()}
 
 
 def num_train_prompts(recipe: ResolvedRecipe) -> int | None:
@@ -97,16 +97,16 @@ def _retired(log: History, recipe: ResolvedRecipe | None) -> float | None:
     return log.steps[-1].get("retired", 0) / number if number else None
 
 
-def _over(column: str, part: Callable[[Sequence[LogRow]], Sequence[LogRow]] = lambda rows: rows) -> "Measure":
+def _over(column: str, part: Callable[[Sequence[LogRow]], Sequence[LogRow]] = lambda rows: rows) -> "MeasureOfLog":
     return lambda log, recipe: _mean([row.get(column) for row in part(log.steps)])
 
 
 def _first(rows: Sequence[LogRow]) -> Sequence[LogRow]:
-    return rows[: max(1, round(EDGE * len(rows)))]
+    return rows[: max(1, round(SHARE_OF_STEPS * len(rows)))]
 
 
 def _last(rows: Sequence[LogRow]) -> Sequence[LogRow]:
-    return rows[-max(1, round(EDGE * len(rows))) :]
+    return rows[-max(1, round(SHARE_OF_STEPS * len(rows))) :]
 
 
 def _staleness(log: History, recipe: ResolvedRecipe | None) -> float | None:
@@ -136,8 +136,8 @@ def _mean(values: Sequence[float | None]) -> float | None:
     return fmean(known) if known else None
 
 
-Measure = Callable[[History, ResolvedRecipe | None], float | None]
-MEASURES: Mapping[str, Measure] = {
+MeasureOfLog = Callable[[History, ResolvedRecipe | None], float | None]
+REGIME_MEASURES: Mapping[str, MeasureOfLog] = {
     "passes": _passes,
     "retired": _retired,
     "staleness": _staleness,

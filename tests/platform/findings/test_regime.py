@@ -8,8 +8,8 @@ from typer.testing import CliRunner
 
 from ablations.cli import app
 from ablations.diagnosis.history import History
-from ablations.findings.published_regime import PUBLISHED
-from ablations.findings.regime import MEASURES, RegimeNumber, measured_regime, regime_of
+from ablations.findings.published_regime import LARGE_RUNS
+from ablations.findings.regime import REGIME_MEASURES, RegimeNumber, measured_regime, regime_of
 from ablations.findings.results import read_results
 from ablations.report.documents.regime import regime_sentence
 from ablations.study.resolve import load_resolved
@@ -43,15 +43,15 @@ def test_each_number_is_that_of_the_log():
 
 
 def test_a_number_is_inside_up_to_twice_the_published_range():
-    one = next(one for one in PUBLISHED if one.name == "staleness")  # 1 to 4
+    one = next(one for one in LARGE_RUNS if one.name == "staleness")  # 1 to 4
     inside = [RegimeNumber(published=one, here=here).is_within for here in (0.49, 0.51, 7.9, 8.1, None)]
     assert inside == [False, True, True, False, None]
 
 
 def test_each_published_number_is_measured_or_fitted():
-    assert {one.name for one in PUBLISHED} == {*MEASURES, "reach", "run_to_run_sd"}
-    assert len(PUBLISHED) == 14
-    assert all(0 < one.low <= one.high and one.source for one in PUBLISHED)
+    assert {one.name for one in LARGE_RUNS} == {*REGIME_MEASURES, "reach", "run_to_run_sd"}
+    assert len(LARGE_RUNS) == 14
+    assert all(0 < one.low <= one.high and one.source for one in LARGE_RUNS)
 
 
 def test_the_command_says_what_lies_outside(tmp_path):

@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 
-from ablations.findings.regime import FACTOR, RegimeNumber
+from ablations.findings.regime import WITHIN_FACTOR, RegimeNumber
 from ablations.report.documents.blocks import Blocks, Cell, Heading, Kind, Text, table_of_rows
 
 KINDS: dict[str, Kind] = {"number": "prose", "here": "number", "large runs": "number", "source": "prose"}
@@ -21,7 +21,7 @@ def regime_sentence(numbers: Sequence[RegimeNumber], reference: str) -> str:
     """How many numbers are inside, and the titles of those outside and of those not known."""
     inside = sum(one.is_within is True for one in numbers)
     said = [
-        f"Runs of {reference} lie within a factor of {FACTOR:g} of the paper, or of public runs where it publishes no "
+        f"Runs of {reference} lie within a factor of {WITHIN_FACTOR:g} of the paper, or of public runs where it publishes no "
         f"number, in {inside} of {len(numbers)} numbers."
     ]
     for word, is_within in (("Outside", False), ("Not known", None)):
