@@ -21,8 +21,8 @@ def regime_sentence(numbers: Sequence[RegimeNumber], reference: str) -> str:
     """How many numbers are inside, and the titles of those outside and of those not known."""
     inside = sum(one.is_within is True for one in numbers)
     said = [
-        f"Runs of {reference} lie within a factor of {WITHIN_FACTOR:g} of the paper, or of public runs where it publishes no "
-        f"number, in {inside} of {len(numbers)} numbers."
+        f"Runs of {reference} lie within a factor of {WITHIN_FACTOR:g} of the paper, or of public runs where it "
+        f"publishes no number, in {inside} of {len(numbers)} numbers."
     ]
     for word, is_within in (("Outside", False), ("Not known", None)):
         if titles := [one.published.title for one in numbers if one.is_within is is_within]:
