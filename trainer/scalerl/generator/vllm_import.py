@@ -73,6 +73,7 @@ def vllm_module(name: str) -> ModuleType:
             dictConfig(json.loads(LOGGING.read_text()))  # its import logs before it configures logging
     for variable, value in VLLM_ENVIRONMENT.items():
         os.environ.setdefault(variable, value)
+    _let_vllm_read_llvmlite()
     with warnings.catch_warnings(action="ignore"):  # from its dependencies, at import
         try:
             importlib.import_module("vllm")
@@ -84,6 +85,17 @@ def vllm_module(name: str) -> ModuleType:
                 f"(on a machine without a GPU: `make engines`), or remove `generator`"
             ) from None
         return importlib.import_module(f"vllm.{name}")
+
+
+def _let_vllm_read_llvmlite() -> None:
+    """Give llvmlite's library, which numba loads, an empty `__dict__`.
+
+    On a CPU vLLM reads `vars(value).get("kernel")` of every value in every module. This one has no `__dict__`, and
+    answers that name, like any other, with a C function.
+    """
+    ffi = sys.modules.get("llvmlite.binding.ffi")
+    if ffi is not None:
+        ffi.lib._fntab.setdefault("__dict__", {})
 
 
 @contextmanager

@@ -78,7 +78,7 @@ class KVCache(ABC):
     """Keys and values of up to `slots` rows of up to `positions` tokens; active rows come first.
 
     Memory grows to the largest number of rows and positions used so far, in the precision of the products that read it.
-    `kv` holds [rows, heads, 2, positions, D] per layer, with positions in whole tiles.
+    `kv` holds [rows, heads, 2, positions, D] per layer.
     """
 
     keeps_idle_rows = True
@@ -94,12 +94,11 @@ class KVCache(ABC):
         head_size: int,
         dtype: torch.dtype,
         device: torch.device,
-        tile: int = 1,
     ) -> None:
-        self.slots, self.positions = slots, whole(positions, tile)
+        self.slots, self.positions = slots, positions
         self.kv = [torch.zeros(0, heads, 2, 0, head_size, dtype=dtype, device=device) for _ in range(layers)]
         is_small = layers * slots * heads * 2 * positions * head_size * dtype.itemsize <= SMALL_CACHE_BYTES
-        self._blocks = (slots, self.positions) if is_small else (ROWS, whole(POSITIONS, tile))
+        self._blocks = (slots, self.positions) if is_small else (ROWS, POSITIONS)
 
     @abstractmethod
     def logits(self, tokens_n: Tensor, position_n: Tensor, *prefills: Prefill) -> Tensor:
@@ -144,8 +143,3 @@ class KVCache(ABC):
 def room(needed: int, have: int, *, block: int, most: int) -> int:
     """Size to allocate: whole blocks, at least a quarter more than before so that growth is rare, at most `most`."""
     return have if needed <= have else min(most, math.ceil(max(needed, have * 5 // 4) / block) * block)
-
-
-def whole(size: int, tile: int) -> int:
-    """Size rounded up to whole tiles."""
-    return math.ceil(size / tile) * tile

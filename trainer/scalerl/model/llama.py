@@ -16,18 +16,9 @@ from torch import Tensor, nn
 from torch.nn import functional as F
 from torch.utils.checkpoint import checkpoint
 
-from scalerl.model.cached_attention import (
-    TILE,
-    DenseStep,
-    FusedStep,
-    Tables,
-    TiledStep,
-    as_factor,
-    tiled,
-    untiled,
-)
+from scalerl.model.cached_attention import DenseStep, FusedStep, as_factor
 from scalerl.model.decode_graphs import Capture, DecodeGraphs, cuda_graph
-from scalerl.model.kv_cache import KVCache, Prefill, whole
+from scalerl.model.kv_cache import KVCache, Prefill
 from scalerl.model.linear import projected
 from scalerl.model.llama_files import RMS_EPS, ROPE_BASE, config_json, own_tensor, to_hugging_face
 from scalerl.model.packing import Packing
@@ -197,7 +188,6 @@ class LlamaCache(KVCache):
     def __init__(self, policy: Llama, *, slots: int, positions: int) -> None:
         shape = policy.shape
         size = shape.hidden // shape.heads
-        is_tiled = policy.device.type == "cpu" and policy.precision.products == torch.float32
         super().__init__(
             layers=shape.layers,
             slots=slots,
@@ -206,10 +196,8 @@ class LlamaCache(KVCache):
             head_size=size,
             dtype=policy.precision.products,
             device=policy.device,
-            tile=TILE if is_tiled else 1,
         )
-        self.policy, self._is_tiled = policy, is_tiled
-        self._tables: Tables | None = None
+        self.policy = policy
         self._turns = policy.rotary(torch.arange(positions, device=policy.device))
         self._graphs: DecodeGraphs | None = None
         if policy.device.type == "cuda":
@@ -246,8 +234,11 @@ class LlamaCache(KVCache):
 
     def _hidden(self, tokens_n: Tensor, position_n: Tensor, reach: int, prefills: tuple[Prefill, ...]) -> Tensor:
         policy = self.policy
+        if self._has_kernels():
+            return self._compiled_step(tokens_n, position_n, prefills)
         n = len(tokens_n)
-        step = self._cached_step(position_n, reach)
+        kind = FusedStep if position_n.device.type == "cuda" else DenseStep
+        step = kind(position_n, reach, self.kv[0], policy.precision.products)
         turn, tokens, sizes = self._turns[position_n], tokens_n, [n, *(one.tokens.numel() for one in prefills)]
         if prefills:
             tokens = torch.cat((tokens_n, *(one.tokens.flatten() for one in prefills)))
@@ -269,21 +260,41 @@ class LlamaCache(KVCache):
             x = block.feed_forward(x)
         return policy.final_norm(x)
 
-    def _cached_step(self, position_n: Tensor, reach: int) -> DenseStep | TiledStep:
-        if self._is_tiled:
-            step = TiledStep(position_n, self.kv[0], self._tables)
-            self._tables = step.tables
-            return step
-        kind = FusedStep if position_n.device.type == "cuda" else DenseStep
-        return kind(position_n, reach, self.kv[0], self.policy.precision.products)
+    def _compiled_step(self, tokens_n: Tensor, position_n: Tensor, prefills: tuple[Prefill, ...]) -> Tensor:
+        """Final hidden states [n, hidden] by compiled kernels."""
+        from scalerl.model.kernels.step import BodyWeights, LayerWeights, states_of_step
+        from scalerl.model.kernels.step_tokens import StepTokens  # numba takes a quarter of a second
+
+        policy = self.policy
+        names = ("attention_norm", "qkv", "out", "mlp_norm", "gate_up", "down")
+        layers = [
+            LayerWeights(**{name: getattr(block, name).detach().numpy() for name in names}) for block in policy.layers()
+        ]
+        weights = BodyWeights(
+            embedding=policy.embedding.detach().numpy(),
+            layers=layers,
+            norm=policy.norm.detach().numpy(),
+            rounds=False,
+        )
+        tokens = StepTokens.of(tokens_n.numpy(), position_n.numpy(), prefills)
+        return states_of_step(weights, self.kv, self._turns, tokens)
+
+    def _has_kernels(self) -> bool:
+        """True if compiled kernels can read the weights: whole, in float32, on a CPU."""
+        policy = self.policy
+        return policy.precision.products == torch.float32 and all(
+            type(one) in (Tensor, nn.Parameter)
+            and one.device.type == "cpu"
+            and one.dtype == torch.float32
+            and one.is_contiguous()
+            for one in policy.parameters()
+        )
 
     def _prefill(self, layer: int, q: Tensor, k: Tensor, v: Tensor, prefill: Prefill) -> Tensor:
         """Cache one layer of the prompts; returns their attention [P x W, hidden]. q, k and v are [P x W, heads, D]."""
         prompts, width = prefill.tokens.shape
         q, k, v = (part.unflatten(0, (prompts, width)).transpose(1, 2) for part in (q, k, v))
         written = torch.stack((k, v), dim=2)
-        if self._is_tiled:
-            written = in_tiles(written)
         copied = written[prefill.prompts].to(self.kv[layer].dtype)
         self.kv[layer][prefill.rows, :, :, : copied.shape[3]] = copied
         attended = F.scaled_dot_product_attention(q, k, v, is_causal=True)
@@ -299,34 +310,13 @@ class LlamaCache(KVCache):
     def _extend(self, layer: int, q: Tensor, k: Tensor, v: Tensor, prefill: Prefill, reach: int) -> Tensor:
         """Cache one layer of tokens that continue their rows; returns their attention [P x W, hidden]."""
         assert prefill.position is not None
-        reach = whole(reach, TILE) if self._is_tiled else reach
         cached = self.kv[layer][prefill.rows, :, :, :reach]
-        if self._is_tiled:
-            cached[:, :, 0] = untiled(cached[:, :, 0])
         one, token = (prefill.position >= 0).nonzero(as_tuple=True)
         fresh = torch.stack((k, v), dim=2).unflatten(0, prefill.tokens.shape)[one, token]
         cached[one, :, :, prefill.position[one, token]] = fresh.to(cached.dtype)
-        self.kv[layer][prefill.rows, :, :, :reach] = in_tiles(cached) if self._is_tiled else cached
+        self.kv[layer][prefill.rows, :, :, :reach] = cached
         seen = torch.arange(reach, device=q.device) <= prefill.position.clamp_min(0)[:, None, :, None]
         keys, values = cached.to(q.dtype).unbind(2)
         query = q.unflatten(0, prefill.tokens.shape).transpose(1, 2)
         attended = F.scaled_dot_product_attention(query, keys, values, attn_mask=seen)
         return attended.transpose(1, 2).flatten(2).flatten(0, 1).float()
-
-    def taken(self, rows: int, reach: int) -> Tensor:
-        """Copy of the first rows and positions of all layers, token by token."""
-        if not self._is_tiled:
-            return super().taken(rows, reach)
-        copy = super().taken(rows, whole(reach, TILE))
-        copy[:, :, :, 0] = untiled(copy[:, :, :, 0])
-        return copy[..., :reach, :].contiguous()
-
-    def put(self, taken: Tensor) -> None:
-        super().put(in_tiles(taken) if self._is_tiled else taken)
-
-
-def in_tiles(written: Tensor) -> Tensor:
-    """Keys and values [..., 2, T, D] in the layout of a tiled cache, zero-padded to a whole tile."""
-    width = written.shape[-2]
-    written = F.pad(written, (0, 0, 0, whole(width, TILE) - width))
-    return torch.stack((tiled(written[..., 0, :, :]), written[..., 1, :, :]), dim=-3)

@@ -1,7 +1,11 @@
 """Kernels of the built-in policy on a CPU, compiled by numba. A map of the room:
 
-compiled   how a function is compiled, and where its machine code is kept
-rows       what the kernels share: exponential, RMS norm, rotation, SiLU, rounding to BF16
+compiled     how a function is compiled, and where its machine code is kept
+rows         what the kernels share: exponential, RMS norm, rotation, SiLU, rounding to BF16
+blas         the BLAS that their products call, on one thread
+step_tokens  the new tokens of a decode step, in blocks of lanes
+decode       one layer of a decode step: keys and values of new tokens in the cache, and attention to it
+step         a whole decode step
 
 Tokens lie side by side, `LANES` at once: activations are [width, LANES]. A product is then W [out, in] times x [in,
 LANES] with the weights as they are stored, every other loop runs over a fixed number of lanes, and no lane's numbers

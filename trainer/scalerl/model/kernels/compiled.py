@@ -10,7 +10,6 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 import numba
-from threadpoolctl import ThreadpoolController
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -38,11 +37,3 @@ def kernel(function: F, fastmath: set[str] = FASTMATH) -> F:
     finally:
         config.CACHE_DIR = before
     return made
-
-
-def use_one_blas_thread() -> None:
-    """Keep the BLAS that numba's products call in the calling thread; products of a few lanes are too small for more.
-
-    PyTorch's threads are its own.
-    """
-    ThreadpoolController().select(internal_api="openblas").limit(limits=1)
