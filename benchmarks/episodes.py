@@ -9,6 +9,7 @@ number of tokens, since a run trains on what it plays.
 """
 
 import argparse
+import gc
 import resource
 import statistics
 import tempfile
@@ -149,6 +150,7 @@ def measured(turns: int, tokens: int, repeats: int, folder: Path) -> dict[str, A
     bench = Bench(recipe_of(folder, turns, tokens))
     asked: Asked = []
     _, _, rollouts = bench.played(asked)
+    gc.freeze()  # as a run does before its first step
     rounds = [(*bench.played()[:2], bench.asked_again(asked), bench.trained(rollouts)) for _ in range(repeats)]
     whole, environments, alone, trained = (statistics.median(column) for column in zip(*rounds, strict=True))
     over = statistics.median(one - other for one, _, other, _ in rounds)

@@ -1,6 +1,7 @@
 """Whole runs: they learn to finish, and whatever kills them they end where an undisturbed run ends."""
 
 import contextlib
+import gc
 import itertools
 import math
 import signal
@@ -21,7 +22,7 @@ from scalerl.run import loop
 from scalerl.run.checkpoint import MANIFEST, time_between_saves
 from scalerl.run.run_log import MetricsLog, read_rows
 from scalerl.run.status import RunStatus
-from scalerl.run.train import train
+from scalerl.run.train import libraries_uncollected, train
 from scalerl.run.warm_start import start_key
 
 SCHEDULES = {
@@ -369,3 +370,10 @@ def test_recipes_that_differ_only_in_the_algorithm_share_one_warm_start():
     scalerl, other = recipe_of("pipeline"), recipe_of("ppo_off_policy", logits="bf16", loss={"type": "gspo"})
     assert start_key(scalerl, 0) == start_key(other, 0)
     assert start_key(scalerl, 0) != start_key(scalerl, 1)
+
+
+def test_objects_of_libraries_are_collected_again_after_a_run():
+    with contextlib.suppress(Cancelled), libraries_uncollected():
+        assert gc.get_freeze_count() > 50_000
+        raise Cancelled
+    assert gc.get_freeze_count() == 0

@@ -151,7 +151,7 @@ class Hosting:
     def _send(self, asked: list[EnvironmentCall]) -> None:
         self._done[:4] = bytes(4)
         self._num_done, self._progress_at = 0, time.monotonic()
-        self._say(asked)
+        self._say([tuple(ask) for ask in asked])
 
     def _say(self, message: Any) -> None:
         stdin = cast(BinaryIO, cast(Any, self._process).stdin)

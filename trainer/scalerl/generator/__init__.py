@@ -12,6 +12,7 @@ vllm_async       vLLM in its own process, driven from a thread, running ahead
 vllm_together    ends vLLM's processes together
 vllm_worker      loads new weights inside vLLM's workers
 vllm_import      imports vLLM in the environment that it needs
+conversation     an episode in progress: its turns, and other conversations of an agent that rewrites its history
 episode_generator  several turns with an environment as one rollout, on any generator
 make             a generator for a recipe
 """

@@ -9,7 +9,8 @@ before. While an environment answers, the generator decodes other rollouts.
 
 import math
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
+from functools import lru_cache
 from typing import Any, Literal, cast
 
 import numpy as np
@@ -18,11 +19,12 @@ from numpy.typing import NDArray
 from scalerl.environments.hosting import Hosting
 from scalerl.environments.programs import Asking, Programs
 from scalerl.environments.protocol import Reply, Start
+from scalerl.generator.conversation import Conversation, InProgress
 from scalerl.generator.generator import Generator
 from scalerl.generator.random_numbers import one_split_mix_64
-from scalerl.generator.request import NEVER, Finished, Request, StepWork
+from scalerl.generator.request import Finished, Request, StepWork
 from scalerl.recipe.episodes import AgentProgram, Episodes, turn_limit
-from scalerl.rollout import End, Episode, Prompt, Rollout, Turn
+from scalerl.rollout import Prompt
 from scalerl.tokens import Tokenizer
 from scalerl.weights.hugging_face import Weights
 
@@ -30,101 +32,8 @@ LOOK_FOR_REPLIES_S = 0.05
 """Longest wait for environments on the wall clock, between two looks at orders."""
 TURN_SEEDS = 1 << 40
 """Number in the stream of a rollout's seed of the seed of its second turn; its own tokens have the first numbers."""
-
-
-@dataclass(kw_only=True)
-class Conversation:
-    """Tokens of the policy's turns and of what was said around them."""
-
-    tokens: list[int] = field(default_factory=list)
-    logprobs: list[float] = field(default_factory=list)
-    versions: list[int] = field(default_factory=list)
-    forced: list[bool] = field(default_factory=list)
-    turns: list[Turn] = field(default_factory=list)
-    truncated: bool = False
-    """True if the last turn was cut."""
-
-    def take(self, turn: Rollout) -> None:
-        """Append a turn of the policy."""
-        start = len(self.tokens)
-        self.tokens += turn.tokens.tolist()
-        self.logprobs += turn.logprobs.tolist()
-        self.versions += turn.versions.tolist()
-        self.forced += turn.forced.tolist()
-        self.turns.append(Turn(start=start, stop=len(self.tokens), reward=0.0))
-        self.truncated = turn.truncated
-
-    def hear(self, tokens: tuple[int, ...], version: int) -> None:
-        """Append what was said to the policy, while it had weights of this version."""
-        self.tokens += tokens
-        self.logprobs += [0.0] * len(tokens)
-        self.versions += [version] * len(tokens)
-        self.forced += [False] * len(tokens)
-
-    def rollout(self, prompt: Prompt, end: End, why: str, task: Episodes, others: tuple[Rollout, ...] = ()) -> Rollout:
-        """The whole conversation of an episode that ended in this way, with its `others`."""
-        by_turn = task.credit == "turn"
-        turns = tuple(self.turns)
-        return Rollout(
-            prompt=prompt,
-            tokens=np.array(self.tokens, dtype=np.int64),
-            logprobs=np.array(self.logprobs, dtype=np.float32),
-            versions=np.array(self.versions, dtype=np.int32),
-            forced=np.array(self.forced, dtype=np.bool_),
-            truncated=self.truncated or end == "too_long",
-            episode=Episode(turns=turns, end=end, why=why, discount=task.discount, by_turn=by_turn),
-            others=others,
-        )
-
-
-@dataclass(kw_only=True)
-class InProgress:
-    """An episode that has begun."""
-
-    request: Request
-    key: int
-    """Number of the episode, for its environment."""
-    conversations: list[Conversation] = field(default_factory=lambda: [Conversation()])
-    """One, unless an agent program begins others."""
-    at: int = 0
-    """Index of the conversation of the turn in progress."""
-    taken: list[tuple[int, int]] = field(default_factory=list)
-    """Conversation of each turn so far, and its number of tokens after the turn."""
-    most: int = NEVER
-    """Tokens that the turn in progress may have."""
-    has_started: bool = False
-    """True once its environment has said the first text."""
-    fault: Reply | None = None
-    """Why its environment did not start as it did when the task was made."""
-
-    @property
-    def now(self) -> Conversation:
-        """Conversation of the turn in progress."""
-        return self.conversations[self.at]
-
-    def take(self, turn: Rollout) -> None:
-        """Append a turn of the policy."""
-        self.now.take(turn)
-        self.taken.append((self.at, len(self.now.tokens)))
-
-    def hear(self, asked: Asking, version: int) -> None:
-        """Append what an agent program says, to the conversation that it continues, or to one that begins with what it
-        shares with another."""
-        self.most = asked.most
-        at, shared = (0, 0) if asked.after is None else self.taken[asked.after]
-        if len(self.conversations[at].tokens) != shared:
-            given = self.conversations[at].tokens[:shared]
-            at = len(self.conversations)
-            self.conversations.append(Conversation())
-            self.conversations[at].hear(tuple(given), version)
-        self.at = at
-        self.now.hear(asked.tokens, version)
-
-    def rollout(self, end: End, why: str, task: Episodes) -> Rollout:
-        """The whole episode; what a program says and how it ends belongs to all of its conversations."""
-        (first, *rest), prompt = self.conversations, self.request.prompt
-        others = tuple(one.rollout(prompt, end, why, task) for one in rest if one.turns)
-        return first.rollout(prompt, end, why, task, others)
+KEPT_TEXTS = 1024
+"""Texts of environments whose tokens are kept: many say the same over and over."""
 
 
 Clocks = Literal["virtual", "wall", "off"]
@@ -149,6 +58,7 @@ class EpisodeGenerator(Generator):
         super().__init__(inner.slots)
         self.inner, self.tasks, self.tokenizer, self.clock = inner, tasks, tokenizer, clock
         self.version = inner.version
+        self._next_turn = lru_cache(KEPT_TEXTS)(tokenizer.next_turn)
         self._limits = {name: turn_limit(task, max_tokens) for name, task in tasks.items()}
         self._hosting: dict[str, Hosting | Programs] = {
             name: Programs(task, tokenizer, limit=self._limits[name], temperature=temperature)
@@ -221,7 +131,7 @@ class EpisodeGenerator(Generator):
 
     def _begin(self, request: Request) -> None:
         key, self._next_key = self._next_key, self._next_key + 1
-        episode = InProgress(request=request, key=key)
+        episode = InProgress(request=request, key=key, conversations=[Conversation(version=self.version)])
         self._episodes[request.place] = self._by_key[key] = episode
         self.inner.unended[request.place] = None
         hosting = self._hosting[request.prompt.task]
@@ -233,16 +143,17 @@ class EpisodeGenerator(Generator):
 
     def _turn(self, episode: InProgress) -> Request:
         """Request for the next turn; the first is the request itself, whose prompt the group shares."""
-        request, number = episode.request, len(episode.taken)
-        limit = min(self._limits[request.prompt.task], episode.most)
-        if not episode.now.tokens:
-            return Request(**{**vars(request), "most": limit})
+        request, tokens, number = episode.request, episode.now.tokens, len(episode.taken)
+        first = request.prompt
+        limit = min(self._limits[first.task], episode.most)
+        if not tokens:
+            return request if request.most == limit else replace(request, most=limit)
         prompt = Prompt(
-            task=request.prompt.task,
-            id=f"{request.prompt.id}#{request.group}.{request.index}.{number}",
-            tokens=(*request.prompt.tokens, *episode.now.tokens),
-            answer=request.prompt.answer,
-            difficulty=request.prompt.difficulty,
+            task=first.task,
+            id=f"{first.id}#{request.group}.{request.index}.{number}",
+            tokens=first.tokens + tokens,
+            answer=first.answer,
+            difficulty=first.difficulty,
         )
         return Request(
             prompt=prompt,
@@ -264,11 +175,13 @@ class EpisodeGenerator(Generator):
                 continue
             episode.take(one.rollout)
             answer = self.tokenizer.reader.answer(one.rollout.tokens.tolist())
+            text = answer.text if answer else ""
             hosting = self._hosting[one.request.prompt.task]
             if isinstance(hosting, Programs):
-                hosting.act(episode.key, answer.text if answer else "", one.rollout)
+                episode.now.reward(0.0)  # its reward comes at its end
+                hosting.act(episode.key, text, one.rollout)
             else:
-                hosting.act(episode.key, answer.text if answer else "")
+                hosting.act(episode.key, text)
         return done + self._hear(), work
 
     def _hear(self) -> list[Finished]:
@@ -303,32 +216,33 @@ class EpisodeGenerator(Generator):
             put = self.inner.waiting.appendleft if episode.taken else self.inner.waiting.append
             put(self._turn(episode))
             return []
-        reply = episode.fault or reply
-        task, spoken = self.tasks[episode.request.prompt.task], episode.conversations[0]
-        took = reply.seconds if self.clock == "wall" else 0.0  # the other clocks repeat to the bit
-        if spoken.turns:
-            spoken.turns[-1] = replace(spoken.turns[-1], reward=reply.reward, environment_s=took)
-        elif not spoken.tokens:  # a program that asked nothing
-            spoken.hear(self.tokenizer.eos_ids[:1], self.version)
-        end, why, tokens = reply.end, reply.text, ()
+        reply, spoken, prompt = episode.fault or reply, episode.conversations[0], episode.request.prompt
+        task, hosting = self.tasks[prompt.task], self._hosting[prompt.task]
+        end, why = reply.end, reply.text
+        if isinstance(hosting, Programs):
+            episode.reward(reply.reward)
+            spoken.tokens = spoken.tokens or self.tokenizer.eos_ids[:1]  # of a program that asked nothing
+        else:
+            # The other clocks repeat to the bit.
+            spoken.reward(reply.reward, reply.seconds if self.clock == "wall" else 0.0)
         if end is None and len(episode.taken) == task.turns:
             end = "too_many_turns"
         if end is None:
             try:
-                tokens = self.tokenizer.next_turn(reply.text, after=spoken.tokens[-1])
+                said = self._next_turn(why, after=spoken.tokens[-1])
             except ValueError as error:
                 end, why = "error", str(error)
-        length = len(episode.request.prompt.tokens) + len(spoken.tokens) + len(tokens)
-        if end is None and length + self._limits[task.title] > task.context_tokens:
-            end = "too_long"
-        if end is None:
-            spoken.hear(tokens, spoken.versions[-1])
-            self.inner.waiting.appendleft(self._turn(episode))
-            return []
+            else:
+                length = len(prompt.tokens) + len(spoken.tokens) + len(said)
+                if length + self._limits[prompt.task] <= task.context_tokens:
+                    spoken.tokens += said
+                    self.inner.waiting.appendleft(self._turn(episode))
+                    return []
+                end = "too_long"
         place = episode.request.place
         del self._episodes[place], self._by_key[episode.key]
         self.inner.forget(place)
-        self._hosting[task.title].forget(episode.key)
+        hosting.forget(episode.key)
         return [Finished(request=episode.request, rollout=episode.rollout(end, why, task))]
 
     # --- weights, state -----------------------------------------------------------------------------------------------

@@ -1,5 +1,6 @@
 """The program of a generator process: decode, obey orders between two decode steps, report."""
 
+import gc
 import time
 from dataclasses import dataclass
 from multiprocessing.connection import Connection
@@ -45,7 +46,9 @@ class GeneratorWork:
     def __call__(self, connection: Connection) -> None:
         """Decode until the coordinator closes its end of the connection or dies."""
         torch.set_num_threads(self.threads)
-        GeneratorProcess(self, connection).work()
+        process = GeneratorProcess(self, connection)
+        gc.freeze()  # libraries' objects, which take longer to look at than many decode steps
+        process.work()
 
 
 class GeneratorProcess:

@@ -29,7 +29,7 @@ from scalerl.environments.endpoint import ChatAnswer, ChatRequest
 from scalerl.environments.hosting import Played
 from scalerl.environments.programs import AgentEpisode, Asking, Exchange
 from scalerl.environments.protocol import Reply, Start
-from scalerl.generator.episode_generator import Conversation, InProgress
+from scalerl.generator.conversation import Conversation, InProgress
 from scalerl.generator.request import Request
 from scalerl.prompts.pool import key
 from scalerl.rollout import Episode, Group, Prompt, Rollout, Turn

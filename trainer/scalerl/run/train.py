@@ -1,5 +1,6 @@
 """One attempt at a run: holds the folder's lock, stops on signals, and records any outcome in status.json."""
 
+import gc
 import signal
 import threading
 from collections.abc import Iterator
@@ -92,7 +93,7 @@ def train_policy(
             raise
         except ValueError as error:
             raise Rejected(str(error)) from error
-        with closing(run):
+        with closing(run), libraries_uncollected():
             run.advance(budget_gpu_hours)
 
 
@@ -112,6 +113,16 @@ def coordinator_of(
     from scalerl.processes.coordinator import Coordinator
 
     return closing(Coordinator(path, place, attempt=attempt))
+
+
+@contextmanager
+def libraries_uncollected() -> Iterator[None]:
+    """Leave what exists out of garbage collections during the block: looking at torch's 200,000 objects takes .13 s."""
+    gc.freeze()
+    try:
+        yield
+    finally:
+        gc.unfreeze()
 
 
 @contextmanager

@@ -54,7 +54,7 @@ class Reader:
 
     def text(self, tokens: Sequence[int]) -> str:
         """Text of tokens; invalid UTF-8 becomes the replacement character."""
-        return b"".join(self.pieces[token] for token in tokens).decode(errors="replace")
+        return b"".join([self.pieces[token] for token in tokens]).decode(errors="replace")
 
     def answer(self, response: Sequence[int]) -> StatedAnswer | None:
         """Answer after the first end of thinking; None if thinking never ends."""
