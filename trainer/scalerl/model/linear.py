@@ -22,7 +22,7 @@ KEPT_KERNELS = 64
 
 def projected(x: Tensor, weight: Tensor) -> Tensor:
     """x weight^T: [..., out] from [..., in] and [out, in], in autocast's precision if autocast is on."""
-    if not _has_onednn() or x.numel() * len(weight) < SMALL_PRODUCT or not _is_plain(x) or not _is_plain(weight):
+    if not _has_onednn() or x.numel() * len(weight) < SMALL_PRODUCT or not is_plain(x) or not is_plain(weight):
         return F.linear(x, weight)
     if torch.is_autocast_enabled("cpu"):
         return F.linear(x, weight)
@@ -41,7 +41,8 @@ def _has_onednn() -> bool:
         return False
 
 
-def _is_plain(x: Tensor) -> bool:
+def is_plain(x: Tensor) -> bool:
+    """True for a whole FP32 tensor on a CPU."""
     return x.device.type == "cpu" and x.dtype == torch.float32 and type(x) in (Tensor, torch.nn.Parameter)
 
 

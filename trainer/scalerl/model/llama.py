@@ -8,6 +8,7 @@ A test compares the logits with `LlamaForCausalLM`.
 
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import torch
 from safetensors import SafetensorError
@@ -19,13 +20,16 @@ from torch.utils.checkpoint import checkpoint
 from scalerl.model.cached_attention import DenseStep, FusedStep, as_factor
 from scalerl.model.decode_graphs import Capture, DecodeGraphs, cuda_graph
 from scalerl.model.kv_cache import KVCache, Prefill
-from scalerl.model.linear import projected
+from scalerl.model.linear import is_plain, projected
 from scalerl.model.llama_files import RMS_EPS, ROPE_BASE, config_json, own_tensor, to_hugging_face
 from scalerl.model.packing import Packing
 from scalerl.model.policy import FP32, Policy, Precision, States, draw_normal
 from scalerl.model.size import ModelSize
 from scalerl.recipe import LlamaModel
 from scalerl.weights.hugging_face import Weights, refuse_unlike, refuse_unusable
+
+if TYPE_CHECKING:
+    from scalerl.model.kernels.train import Sequences
 
 Attend = Callable[[Tensor, Tensor, Tensor], Tensor]
 """Attention from rotated queries, rotated keys, and values."""
@@ -95,7 +99,21 @@ class Llama(Policy):
         angle = positions[..., None, None, None].float() * frequency
         return torch.polar(torch.ones_like(angle), angle)
 
+    @property
+    def is_plain(self) -> bool:
+        """True for whole FP32 weights on a CPU with nothing attached, which compiled kernels may read by themselves."""
+        if self.precision.products != torch.float32 or self.recompute or torch.is_autocast_enabled("cpu"):
+            return False
+        hooks = (hook for block in self.blocks for hook in (block._forward_pre_hooks, block._forward_hooks))
+        return not any(hooks) and all(is_plain(one) and one.is_contiguous() for one in self.parameters())
+
     def states(self, tokens_BT: Tensor) -> States:
+        if self.is_plain:
+            from scalerl.model.kernels.train import Sequences  # numba takes a quarter of a second
+
+            rows, width = tokens_BT.shape
+            hidden = self._compiled(tokens_BT.flatten(), Sequences.padded(rows, width))
+            return States(hidden=hidden.unflatten(0, (rows, width)))
         turn = self.rotary(torch.arange(tokens_BT.shape[1], device=tokens_BT.device))
 
         def attend(q: Tensor, k: Tensor, v: Tensor) -> Tensor:
@@ -106,6 +124,10 @@ class Llama(Policy):
 
     def packed_states(self, tokens_N: Tensor, packing: Packing) -> States:
         """Final hidden states [N, hidden]; matrix products run unpadded, attention runs per sequence."""
+        if self.is_plain:
+            from scalerl.model.kernels.train import Sequences  # as in `states`
+
+            return States(hidden=self._compiled(tokens_N, Sequences.packed(packing)))
 
         def attend(q: Tensor, k: Tensor, v: Tensor) -> Tensor:
             q, k, v = (packing.padded(part).transpose(1, 2) for part in (q, k, v))
@@ -113,6 +135,15 @@ class Llama(Policy):
             return packing.packed(attended.transpose(1, 2).flatten(2))
 
         return States(hidden=self._body(tokens_N, self.rotary(packing.position_N), attend))
+
+    def _compiled(self, tokens_N: Tensor, sequences: "Sequences") -> Tensor:
+        from scalerl.model.kernels.train import hidden_states  # as in `states`
+
+        weights: list[Tensor] = [self.embedding, self.norm]
+        for block in self.layers():
+            weights += [block.attention_norm, block.qkv, block.out, block.mlp_norm, block.gate_up, block.down]
+        turn = self.rotary(torch.arange(sequences.table_BT.shape[1]))[:, 0, 0]
+        return hidden_states(tokens_N, sequences, weights, heads=self.shape.heads, turn=(turn.real, turn.imag))
 
     def _body(self, tokens: Tensor, turn: Tensor, attend: Attend) -> Tensor:
         recompute = self.recompute and torch.is_grad_enabled()

@@ -6,10 +6,12 @@ blas         the BLAS that their products call, on one thread
 step_tokens  the new tokens of a decode step, in blocks of lanes
 decode       one layer of a decode step: keys and values of new tokens in the cache, and attention to it
 step         a whole decode step
+passes       one block of a Llama and its gradient, for many tokens, one after the other
+train        hidden states of whole sequences with their gradient, by `passes`
 
-Tokens lie side by side, `LANES` at once: activations are [width, LANES]. A product is then W [out, in] times x [in,
-LANES] with the weights as they are stored, every other loop runs over a fixed number of lanes, and no lane's numbers
-depend on what is in the others.
+In `rows` and in decode steps tokens lie side by side, `LANES` at once: activations are [width, LANES]. A product is
+then W [out, in] times x [in, LANES] with the weights as they are stored, every other loop runs over a fixed number of
+lanes, and no lane's numbers depend on what is in the others.
 
 Import these modules where they are used: numba takes a quarter of a second.
 """
