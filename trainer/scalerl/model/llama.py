@@ -305,15 +305,16 @@ class LlamaCache(KVCache):
             embedding=policy.embedding.detach().numpy(),
             layers=layers,
             norm=policy.norm.detach().numpy(),
-            rounds=False,
+            rounds=policy.precision.products == torch.bfloat16,
         )
         tokens = StepTokens.of(tokens_n.numpy(), position_n.numpy(), prefills)
         return states_of_step(weights, self.kv, self._turns, tokens)
 
     def _has_kernels(self) -> bool:
-        """True if compiled kernels can read the weights: whole, in float32, on a CPU."""
+        """True if compiled kernels can read the weights (whole, in float32, on a CPU) and have the precision."""
         policy = self.policy
-        return policy.precision.products == torch.float32 and all(
+        products, rounds = policy.precision.products, policy.rounds_factors_only
+        return (products == torch.float32 or (rounds and products == torch.bfloat16)) and all(
             type(one) in (Tensor, nn.Parameter)
             and one.device.type == "cpu"
             and one.dtype == torch.float32

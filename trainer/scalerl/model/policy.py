@@ -80,6 +80,8 @@ class Policy(nn.Module, ABC):
         """Gradient checkpointing: the backward pass recomputes each block's activations."""
         self.head_parts = 1
         """Number of parts in which the head's product is summed; see `Head.parts`."""
+        self.rounds_factors_only = False
+        """Decoding may leave results of products in FP32 and round only their factors, where a kernel does so."""
 
     @property
     @abstractmethod

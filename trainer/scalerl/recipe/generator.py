@@ -15,6 +15,11 @@ class BuiltInGenerator(Frozen):
     """Parts of the hidden width over which decoding sums the head's product; each part and each sum is rounded to the
     precision of `logits`. With 1, generator and trainer sum alike and have equal log-probabilities for equal weights.
     With more, they round differently, as two engines do: hardly with an FP32 head, visibly with a BF16 head."""
+    products: Literal["float32", "bfloat16"] = "float32"
+    """`bfloat16` rounds both factors of every product before the head to BF16 while rollouts are generated, and sums in
+    FP32, as tensor cores do. The trainer keeps FP32, so that both give different log-probabilities for equal weights,
+    as an engine for inference and one for training do. Evaluations decode the trainer's own weights with its own
+    products: they measure the policy that is trained, not the one that generates."""
 
 
 class Vllm(Frozen):

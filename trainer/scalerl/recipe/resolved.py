@@ -25,6 +25,7 @@ LATER: dict[str, Any] = {
     "correction": {"type": "none"},
     "curriculum.when_exhausted": "stop",
     "generator.head_parts": 1,
+    "generator.products": "float32",
     "generator": {"type": "torch"},
     "generator.driver": None,
     "learner": {"type": "torch"},
@@ -296,6 +297,12 @@ def _of_engines(recipe: ResolvedRecipe) -> Iterator[str]:
         yield (
             f"generator.head_parts {generator.head_parts}: a hidden width of {model.hidden} cannot be divided into "
             f"this many equal parts; use a divisor of it"
+        )
+    if generator.type == "torch" and generator.products != "float32" and recipe.parameters != "fp32":
+        yield (
+            f"generator.products 'bfloat16' rounds more than the trainer does, but with parameters "
+            f"{recipe.parameters!r} the trainer's products are rounded too; use parameters 'fp32', or products "
+            f"'float32'"
         )
     if generator.type == "vllm" and model.type != "pretrained":
         refuse_split(generator, heads=model.heads, kv_heads=model.heads, mlp=model.mlp)

@@ -1,7 +1,7 @@
 """The parts of one run, built from its recipe and seed. This is the only place to plug in another engine."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -141,6 +141,9 @@ def assemble(
         else:
             decoding = frozen_copy(policy)
             decoding.head_parts = recipe.generator.head_parts
+            if recipe.generator.products == "bfloat16":
+                decoding.precision = replace(decoding.precision, products=torch.bfloat16)
+                decoding.rounds_factors_only = True
             made = partial(make_generator, recipe, decoding, slots=slots, max_prompt=prompts.trained)
         return partial(with_episodes, made, recipe, clock=recipe.cluster.type)
 

@@ -155,13 +155,16 @@ def unlike_the_paper(recipe: ResolvedRecipe, parameters: int) -> list[str]:
         said.append(f"Time is modelled for {counted(devices, 'GPU')}: compute is not measured.")
     generator = recipe.generator
     if generator.type == "torch" and recipe.learner.type == "torch":
-        parts = generator.head_parts
+        parts, rounds = generator.head_parts, generator.products == "bfloat16"
         said.append(
-            "One engine generates and trains, so equal weights give equal probabilities."
+            "One engine generates and trains; during generation the engine rounds the factors of its products to BF16."
+            if rounds and parts == 1
+            else "One engine generates and trains, so equal weights give equal probabilities."
             if parts == 1
             else (
                 f"One engine generates and trains; during generation the engine sums the head in {parts} parts, so "
-                "that only a BF16 head rounds differently."
+                "that only a BF16 head rounds differently"
+                + (", and rounds the factors of its other products to BF16." if rounds else ".")
             )
         )
     return said
