@@ -13,6 +13,7 @@ SHARED_NAMES = {
     "compare": "the command is named like what it prints",
     "judge": "what each engine of `judge_worker` is asked",
     "made": "what the catalogue of environments calls in the module of each library",
+    "keep": "the command; what `judge_worker` does with an answer",
     "main": "the entry of a program",
     "show": "the command; of each page of the dashboard, what draws it",
     "train": "the command is named like what it calls",

@@ -24,6 +24,8 @@
     calibration     what such errors teach other forecasts: a shift, and the width of intervals
     forecasts       pass rate at any compute, compute to a score, cost of a point, chances to lead
     crossings       where two curves cross, and who leads beyond
+    keep            whether a proposal is kept, discarded or run again, valid however often one looks
+    promise         what a campaign promises of all its keeps, and the level of one proposal
     known_scale     earlier knowledge of a scale: law, noise, run-to-run spread and speed
     simulated_runs  simulated and fitted runs of the reference and of a slower variant
     half_widths     expected half-widths of a study's intervals, and the smallest differences they detect

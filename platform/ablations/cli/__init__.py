@@ -13,6 +13,7 @@ jobs.py      cancel, retry
 follow.py    status, logs
 read.py      fit, compare, report; shown_comparison.py: what compare prints
 forecast.py  forecast
+keep.py      campaign, keep: a loop that improves by itself
 ladder.py    ladder: the same study at several scales
 design.py    design, and its part of a dry run
 reproduce.py reproduce
@@ -45,6 +46,7 @@ from ablations.cli import (
     follow,
     forecast,
     jobs,
+    keep,
     ladder,
     move,
     new,
@@ -102,7 +104,7 @@ COMMANDS = {
     "Plan and check": (new.new, design.design, check.check, plan.plan, reproduce.reproduce, doctor.doctor),
     "The home folder": (contents.list, contents.show, contents.diff, contents.delete, move.export, move.import_),
     "Pages and MLflow": (serve.dashboard, serve.mlflow, serve.sync),
-    "Agents": (serve.mcp,),
+    "Agents": (keep.campaign, keep.keep, serve.mcp),
 }
 """Commands by purpose, in the order of `--help`."""
 for purpose, commands in COMMANDS.items():

@@ -19,5 +19,6 @@ study_design    the resolution of each design of a study; curve_design: of impor
 cheapest_design   the cheapest design for a wanted difference; claim_design: for the claims of a study
 paper_comparison  the paper's comparison: its margin of 0.02, its B at a common A
 regime          how far the runs are from the paper's regime; published_regime: its numbers, with their sources
+campaign        proposals one after the other against the best so far; fair_runs: the runs that may be compared
 claim_card      the claims of a study, judged; the written cards of studies, read again
 """

@@ -8,6 +8,7 @@ plan           the variants and runs of a started sweep
 state          what a run is doing, from its status file and its heartbeat
 heartbeat      whether the process that trains a run is alive
 declared       claims and design as they were before the first run
+ledger         lines that are only ever added, each sealed with the one before
 notifications  tells a webhook what happens to the runs
 cancellation   runs that their user has cancelled
 stops          runs that a stop rule has ended

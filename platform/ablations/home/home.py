@@ -44,6 +44,11 @@ class Home:
         fits; it may be deleted at any time."""
         return self.path / "curves"
 
+    @property
+    def campaigns(self) -> Path:
+        """The folder of campaigns, each with its ledger."""
+        return self.path / "campaigns"
+
     def sweep(self, name: str) -> Path:
         return self.sweeps / name
 

@@ -15,5 +15,6 @@ diagnosis          why runs went wrong
 fit                the fits of curves
 checks             what `check` and `doctor` find before anything trains
 design             the resolution of a study's designs
+campaign           a loop that improves by itself: the answer about one proposal, and what was tried
 audit              kept answers that a second reading judges differently
 """

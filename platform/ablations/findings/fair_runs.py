@@ -1,0 +1,167 @@
+"""Runs given to a campaign, and the refusal of those that cannot be compared with its others."""
+
+import hashlib
+import json
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from fractions import Fraction
+from pathlib import Path
+from typing import Protocol
+
+from ablations.answers.footing import MOST_APART
+from ablations.answers.level import level_of
+from ablations.errors import AblationsError
+from ablations.home.labels import run_name
+from ablations.home.started_sweep import StartedSweep
+from ablations.readings.run_reading import kept_reading
+from ablations.text import compute_text, cut_message
+from scalerl.recipe.command import AnyRecipe, CommandRecipe
+
+SHARES_UP_TO = 10_000
+"""Number of answers up to which two runs may score the same by chance."""
+COARSE_DIGITS = 7
+"""Digits behind the point up to which two of a thousand runs may score the same by chance."""
+PROMPT_KEYS = ("prompt", "problem", "question", "input")
+
+
+class Terms(Protocol):
+    """What a campaign refuses."""
+
+    @property
+    def ceiling(self) -> float | None: ...
+
+
+class KnownRun(Protocol):
+    """A run of the campaign."""
+
+    @property
+    def score(self) -> float: ...
+    @property
+    def conditions(self) -> Mapping[str, str]: ...
+
+
+@dataclass(frozen=True, kw_only=True)
+class NewRun:
+    """A run to record: `NewRun(score=0.413, conditions={"machine": "ada, AMD EPYC"})`."""
+
+    score: float
+    conditions: Mapping[str, str] = field(default_factory=dict)
+    """What all runs of a campaign share: machine, scale, budget, evaluation, judge."""
+    source: str = ""
+    """The run's id, by which it is recorded once; empty for a bare score."""
+    compute: float | None = None
+
+
+def refuse_unfair(new: Sequence[NewRun], known: Sequence[KnownRun], terms: Terms) -> None:
+    """Raise AblationsError for a score that cannot be, or a run made under other conditions than the first."""
+    before: list[KnownRun] = list(known)
+    for run in new:
+        if not math.isfinite(run.score):
+            raise AblationsError(f"score {run.score}: must be a finite number; leave a run that failed out")
+        if terms.ceiling is not None and run.score > terms.ceiling:
+            raise AblationsError(
+                f"score {run.score:g}: above the ceiling of the campaign, {terms.ceiling:g}; look for an error in the "
+                "evaluation"
+            )
+        if not is_coarse(run.score) and any(run.score == one.score for one in before):
+            raise AblationsError(
+                f"score {run.score!r}: equal to the last digit to a run of this campaign; either it is the same run, "
+                "or its seed changes nothing"
+            )
+        if before:
+            _refuse_other_conditions(run.conditions, before[0].conditions)
+        before.append(run)
+
+
+def _refuse_other_conditions(given: Mapping[str, str], first: Mapping[str, str]) -> None:
+    for name in dict.fromkeys((*first, *given)):
+        here, there = given.get(name, "not said"), first.get(name, "not said")
+        if here != there:
+            raise AblationsError(
+                f"{name}: {cut_message(here, 120)}, but the runs of this campaign have {cut_message(there, 120)}; "
+                "scores are compared only if nothing but the proposal differs. Run it as the others, or start another "
+                "campaign"
+            )
+
+
+def is_coarse(score: float) -> bool:
+    """True if two runs may well have a score: one of few digits, or a share of at most SHARES_UP_TO answers."""
+    share = float(Fraction(score).limit_denominator(SHARES_UP_TO))
+    return round(score, COARSE_DIGITS) == score or abs(share - score) < 1e-12
+
+
+def identity_of_files(paths: Sequence[Path]) -> str:
+    """Hash of the content of files and of the Python and settings files in folders; empty without any."""
+    files = [one for path in paths for one in (sorted(path.rglob("*")) if path.is_dir() else [path]) if one.is_file()]
+    if missing := [path for path in paths if not path.exists()]:
+        raise AblationsError(f"--code {missing[0]}: no such file or folder")
+    found = [(one.name, hashlib.sha256(one.read_bytes()).hexdigest()) for one in files]
+    return hashlib.sha256(json.dumps(found).encode()).hexdigest()[:16] if found else ""
+
+
+def refuse_evaluation_prompts(trained_on: Path, evaluation: Path) -> None:
+    """Raise AblationsError if a file of training prompts has one of the evaluation prompts."""
+    held_out = set(prompts_in(evaluation))
+    both = [one for one in prompts_in(trained_on) if one in held_out]
+    if both:
+        raise AblationsError(
+            f"{trained_on}: {len(both)} of its prompts are evaluation prompts of {evaluation}, the first "
+            f"{cut_message(both[0], 80)!r}; take them out and train again"
+        )
+
+
+def prompts_in(path: Path) -> list[str]:
+    """The prompts of a file, one a line: the line, or of a JSON object the first of PROMPT_KEYS."""
+    found = []
+    for text in path.read_text().splitlines():
+        try:
+            row = json.loads(text)
+        except ValueError:
+            row = text
+        one = next((row[key] for key in PROMPT_KEYS if key in row), text) if isinstance(row, dict) else row
+        found.append(" ".join(str(one).split()))
+    return [one for one in found if one]
+
+
+def runs_of_sweep(sweep: StartedSweep, variant: str, *, compute: float | None) -> tuple[list[NewRun], str]:
+    """The runs of a variant with their levels at `compute`, by default the budget, and the identity of its recipe.
+
+    Runs that still train are left out; AblationsError if one has ended before.
+    """
+    plan = sweep.plan
+    planned = next(one for one in plan.variants if one.name == variant)
+    at, found, identity = compute or plan.budget_gpu_hours, list[NewRun](), ""
+    for run in planned.runs:
+        folder = sweep.run(run.id)
+        status = folder.read_status()
+        curve = kept_reading(folder, run_name(variant, run.seed), plan.fit_settings).curve
+        if status.state in ("", "running", "pending", "requeued", "preempted") and not plan.imported:
+            continue
+        reached = 0.0 if curve is None else float(curve.compute[-1])
+        if curve is None or reached * MOST_APART < at:
+            raise AblationsError(
+                f"{run_name(variant, run.seed)} has ended at {compute_text(reached)} of {compute_text(at)} "
+                f"{plan.compute_name}; `platform retry {plan.sweep}` trains it on"
+            )
+        level = level_of(curve, min(at, reached))
+        if level is None:
+            raise AblationsError(
+                f"{run_name(variant, run.seed)}: its evaluations begin in the last third of its compute"
+            )
+        recipe = None if plan.imported else folder.read_recipe()[0]
+        conditions = {"scale": plan.scale, "budget": f"{at:g} {plan.compute_name}"}
+        if recipe is not None:
+            identity = hashlib.sha256(f"{recipe.canonical_json()} {status.code_versions}".encode()).hexdigest()[:16]
+            conditions |= {"machine": f"{status.host}, {status.processor}", **_evaluation(recipe)}
+        spent = status.compute_gpu_hours or reached
+        found.append(NewRun(score=level.value, conditions=conditions, source=run.id, compute=spent))
+    return found, identity
+
+
+def _evaluation(recipe: AnyRecipe) -> dict[str, str]:
+    """What a recipe is judged by: tasks with their judges, and evaluation settings."""
+    if isinstance(recipe, CommandRecipe):
+        return {"evaluation": json.dumps(recipe.model_dump(mode="json", include={"evaluation"}), sort_keys=True)}
+    settings = recipe.canonical("tasks", "evaluation")
+    return {name: json.dumps(value, sort_keys=True) for name, value in settings.items()}

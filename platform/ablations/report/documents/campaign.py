@@ -1,0 +1,237 @@
+"""A campaign in words: the answer about one proposal, in at most ten lines that end with what to do next, and the whole
+campaign as a document."""
+
+import numpy as np
+
+from ablations.answers.interval import Interval
+from ablations.answers.keep import JUDGED_AT, LEAST_OF_BEST
+from ablations.findings.campaign import BEST_SO_FAR, Campaign, Candidate, NextStep
+from ablations.report.documents.blocks import Blocks, Cell, Figure, Heading, Text, Tone, table_of_rows
+from ablations.report.documents.number_cells import interval_cell, number_cell
+from ablations.report.figures.chart import Axis, Chart, DottedLine, Panel, Series
+from ablations.report.figures.colours import COLOURS, MARKER_SYMBOLS
+from ablations.text import four_digits, interval_text
+from scalerl.quantities import counted
+
+FORM = ".4f"
+REASONS = {
+    "keep": "it is better than the best so far",
+    "worse": "it is worse than the best so far",
+    "no gain": "a gain worth having is ruled out",
+    "spent": f"{JUDGED_AT[-1]} runs, the most that is worth running, have not shown a gain",
+    "again": "the runs so far do not decide",
+}
+"""Why, by the word of the judgement."""
+CONCLUSION_TONES: dict[str, Tone] = {
+    "keep": "good",
+    "worse": "bad",
+    "no gain": "faint",
+    "spent": "faint",
+    "again": "mixed",
+}
+PROMISES = {
+    "at_most_one": "at most one false keep in 95 % of campaigns of {} proposals",
+    "fdr": "at most a tenth of all keeps false, on average",
+}
+
+
+def answer_lines(campaign: Campaign, step: NextStep) -> list[str]:
+    """The answer about a proposal, its reason, and what to do next."""
+    judged, name = step.judgement, step.name
+    best = campaign.best
+    assert best is not None
+    seen = []
+    if judged.gain is not None and judged.sd is not None and judged.margin is not None:
+        seen = [
+            f"Gain {_gain_text(judged.gain)} in {counted(judged.num_runs, 'run')}; run-to-run sd "
+            f"{judged.sd:{FORM}}; smallest gain worth having {judged.margin:{FORM}}."
+        ]
+    if step.word == "again":
+        due = [f"{counted(step.own_runs, 'more run')} of {name}"] if step.own_runs else []
+        due += [f"{counted(step.best_runs, 'more run')} of the best, {best.name}"] if step.best_runs else []
+        enough = (
+            f"{judged.enough} runs in all would keep it with a chance of 80 %" if judged.enough else "no number would"
+        )
+        return [
+            f"Run again: {name}. {_sentence(REASONS['again'])}",
+            *seen,
+            *(
+                [f"If the gain is as large as seen, {enough}; the most worth running is {JUDGED_AT[-1]}."]
+                if seen
+                else []
+            ),
+            f"Next: {' and '.join(due)}, one after the other in turn; record each with `platform keep {campaign.name} "
+            f"{name if step.own_runs else BEST_SO_FAR} --score SCORE`.",
+        ]
+    if step.word == "keep":
+        return [
+            f"Keep: {name}. {_sentence(REASONS['keep'])}",
+            *seen,
+            f"An equal proposal would be kept with a probability of {step.level:.2%} at most.",
+            f"Next: build on {name}, which is the best from now on. Measure it afresh with {LEAST_OF_BEST} runs: "
+            f"`platform keep {campaign.name} {BEST_SO_FAR} --score SCORE`.",
+        ]
+    return [
+        f"Discard: {name}. {_sentence(REASONS[step.word])}",
+        *seen,
+        *([] if step.word == "worse" else ["This does not say that the two are equal: the gain lies in the interval."]),
+        f"Next: go back to {best.name}, and propose something else.",
+    ]
+
+
+def best_lines(campaign: Campaign) -> list[str]:
+    """The best so far, how often it is measured, and its luck."""
+    best = campaign.best
+    assert best is not None
+    lacking = LEAST_OF_BEST - len(best.fresh)
+    found = [f"Best so far: {best.name}{_mean_text([run.score for run in best.fresh])}"]
+    if best.number and (afresh := campaign.gain_afresh(best)) is not None and best.decision:
+        found.append(f"Gain when kept {best.decision['gain']:+{FORM}}; by fresh runs {_gain_text(afresh)}.")
+    if lacking > 0:
+        again = f"`platform keep {campaign.name} {BEST_SO_FAR} --score SCORE`"
+        return [*found, f"Next: {counted(lacking, 'more run')} of it, before proposals are judged: {again}."]
+    return [*found, "Next: propose a change, run it and the best in turn."]
+
+
+def lines_on_same(name: str, other: Candidate) -> list[str]:
+    """The answer about a proposal whose code and settings are those of another."""
+    fate = "is where the campaign starts" if other.number == 0 else "is not decided yet"
+    if other.decision:
+        fate = "was kept" if other.decision["word"] == "keep" else f"was discarded: {REASONS[other.decision['word']]}"
+    return [
+        f"Same as before: {name} has the code and settings of {other.name}, which {fate}.",
+        "Next: change something, or record further runs under that name.",
+    ]
+
+
+def answer_json(campaign: Campaign, step: NextStep | None, lines: list[str], exit_code: int) -> dict[str, object]:
+    """The answer as plain data."""
+    names = {0: "keep", 10: "discard", 11: "run again", 12: "same as before"}
+    best = campaign.best
+    told: dict[str, object] = {"campaign": campaign.name, "answer": names[exit_code], "exit_code": exit_code}
+    told |= {"best": best and best.name, "says": lines, "ledger_sha256": campaign.lines[-1]["sha256"]}
+    if step is None:
+        return told
+    judged, gain = step.judgement, step.judgement.gain
+    return told | {
+        "proposal": step.name,
+        "why": step.word,
+        "gain": gain and gain.estimate,
+        "gain_lo": gain and gain.lo,
+        "gain_hi": gain and gain.hi,
+        "runs_judged": judged.num_runs,
+        "more_runs": step.own_runs,
+        "more_runs_of_best": step.best_runs,
+        "runs_enough": judged.enough,
+        "most_runs": JUDGED_AT[-1],
+        "run_to_run_sd": judged.sd,
+        "margin": judged.margin,
+        "level": step.level,
+    }
+
+
+def campaign_document(campaign: Campaign) -> Blocks:
+    """What was tried and what became of it; the gains as they seemed and by fresh runs; cost and false keeps."""
+    if not campaign.candidates:
+        return [Text(text=f"Nothing has been run yet. Start with `platform keep {campaign.name} start --score SCORE`.")]
+    words = [_word(campaign, one) for one in campaign.candidates.values() if one.number]
+    num = {word: words.count(word) for word in CONCLUSION_TONES}
+    promise = PROMISES[campaign.terms.promise].format(campaign.terms.proposals)
+    cost = f", {four_digits(campaign.compute)} of compute" if campaign.compute else ""
+    lead = (
+        f"{counted(len(words), 'proposal')}: {num['keep']} kept, {num['worse'] + num['no gain'] + num['spent']} "
+        f"discarded ({num['worse']} as worse), {num['again']} undecided; {counted(len(campaign.runs), 'run')}{cost}."
+    )
+    notes = [
+        f"Promise: {promise}. Expected false keeps: at most {campaign.expected_false:.2f} of {len(campaign.kept)}.",
+        *best_lines(campaign)[:2],
+    ]
+    return [
+        Heading(text=f"Campaign {campaign.name}"),
+        Text(text=lead, kind="lead"),
+        *(Text(text=text, kind="note") for text in notes),
+        *([_figure(campaign)] if campaign.kept else []),
+        table_of_rows(
+            [_row(campaign, one) for one in campaign.candidates.values()],
+            name="proposals",
+            kinds={"answer": "words", "what changed": "prose"},
+            notes=("gain: when decided, or so far. afresh: by runs that did not choose it.",),
+        ),
+    ]
+
+
+def _row(campaign: Campaign, one: Candidate) -> dict[str, Cell | str]:
+    word = _word(campaign, one)
+    gain = None
+    if one.decision:
+        gain = Interval(estimate=one.decision["gain"], lo=one.decision["lo"], hi=one.decision["hi"])
+    elif one.number:
+        gain = campaign.step(one).judgement.gain
+    kept = one.number and word == "keep"
+    shown = {"start": "start", "again": "undecided", "keep": "keep"}.get(word, f"discard: {word}")
+    return {
+        "proposal": one.name,
+        "answer": Cell(shown, tone=CONCLUSION_TONES.get(word, "")),
+        "runs": Cell(str(len(one.runs)), len(one.runs)),
+        "mean": number_cell(float(np.mean([run.score for run in one.runs])), FORM) if one.runs else "",
+        "gain": interval_cell(gain, FORM),
+        "afresh": interval_cell(campaign.gain_afresh(one), FORM) if kept else "",
+        "what changed": one.says,
+    }
+
+
+def _word(campaign: Campaign, one: Candidate) -> str:
+    if one.number == 0:
+        return "start"
+    return one.decision["word"] if one.decision else "again"
+
+
+def _figure(campaign: Campaign) -> Figure:
+    """The sum of the gains of the keeps: as they seemed when kept, and by fresh runs."""
+    kept = [one for one in campaign.bests if one.number and one.decision]
+    seemed = np.cumsum([one.decision["gain"] for one in kept if one.decision])
+    afresh = [(one.number, found) for one in kept if (found := campaign.gain_afresh(one)) is not None]
+    sums = np.cumsum([found.estimate for _, found in afresh])
+    # Fresh runs of a best serve the gains before and after it, so half-widths are added, not squared.
+    halves = np.cumsum([(found.hi or 0.0) - found.estimate for _, found in afresh])
+    marks = [
+        _series("when kept", [0, *(one.number for one in kept)], [0.0, *seemed], [0.0] * (len(kept) + 1), 1),
+        _series("by fresh runs", [0, *(at for at, _ in afresh)], [0.0, *sums], [0.0, *halves], 0),
+    ]
+    panel = Panel(
+        x=Axis(title="proposal"),
+        y=Axis(title="gain over the start"),
+        marks=marks,
+        rules=[DottedLine(y=0.0)],
+        height=300,
+    )
+    alt = "Cumulative gain of the kept proposals over the start"
+    caption = (
+        "The gains of the keeps added up. When kept: by the runs that chose them, which flatter. By fresh runs: "
+        "without that luck, with 95 % intervals."
+    )
+    return Figure(name="gains", caption=caption, chart=Chart(alt=alt, panels=[panel], legend="below"))
+
+
+def _series(name: str, x: list[int], y: list[float], halves: list[float], place: int) -> Series:
+    values, ends = np.array(y, dtype=float), np.array(halves, dtype=float)
+    return Series(
+        x=[float(one) for one in x], y=values.tolist(), y_ends=((values - ends).tolist(), (values + ends).tolist()),
+        colour=COLOURS[place], width=1.5, symbol=MARKER_SYMBOLS[place], is_filled=[True] * len(x), size=8.0,
+        name=name, legend=name, hover="{name}, {text}",
+        texts=[f"proposal {at}: {value:+{FORM}}" for at, value in zip(x, values, strict=True)],
+    )  # fmt: skip
+
+
+def _gain_text(gain: Interval) -> str:
+    return interval_text(gain.estimate, gain.lo, gain.hi, f"+{FORM}")
+
+
+def _mean_text(scores: list[float]) -> str:
+    return (
+        f", mean {np.mean(scores):{FORM}} of {counted(len(scores), 'fresh run')}." if scores else ", not measured yet."
+    )
+
+
+def _sentence(text: str) -> str:
+    return f"{text[0].upper()}{text[1:]}."

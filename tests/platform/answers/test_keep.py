@@ -1,0 +1,113 @@
+"""A test of one proposal: against SciPy's t test, at every look, and however often one asks."""
+
+import numpy as np
+import pytest
+from scipy import stats
+
+from ablations.answers.keep import CONCLUSIONS, JUDGED_AT, KEPT_AT, LEFT_AT, Look, judge, words_at
+
+LEVEL = 0.0046
+
+
+def looks_of(proposal, best):
+    return [Look(proposal=tuple(proposal[:n]), best=tuple(best[: max(n, 4)])) for n in JUDGED_AT if n <= len(proposal)]
+
+
+def judged(proposal, best, **given):
+    given = {"level": LEVEL, "margin": None, **given}
+    return judge(looks_of(proposal, best), [proposal, best], **given)
+
+
+@pytest.mark.parametrize("shift", [0.0105, 0.012, 0.0135, 0.016])
+def test_a_proposal_is_kept_where_a_t_test_at_the_share_of_the_look_says_so(shift):
+    best = np.array([0.400, 0.411, 0.395, 0.402, 0.407, 0.398, 0.404, 0.399])
+    proposal = np.array([0.401, 0.396, 0.409, 0.403, 0.398, 0.406, 0.402, 0.405]) + shift
+    place = JUDGED_AT.index(8)
+    p = stats.ttest_ind(proposal, best, alternative="greater").pvalue
+    found = judge(
+        [Look(proposal=tuple(proposal), best=tuple(best))] * (place + 1),
+        [tuple(proposal), tuple(best)],
+        level=LEVEL,
+        margin=0,
+    )
+    # The same eight runs at every look: the last has the largest share of the level, so it decides if none does before.
+    assert (found.word == "keep") == (p < LEVEL * max(KEPT_AT[: place + 1]))
+
+
+def test_the_interval_is_that_of_the_t_distribution_at_the_share_of_the_look():
+    best, proposal = [0.40, 0.41, 0.39, 0.40], [0.41, 0.40]
+    found = judged(proposal, best)
+    assert found.word == "again"
+    assert (found.num_runs, found.due) == (2, 4)
+    assert found.gain is not None
+    sd = np.sqrt((0.0001 * 2 + 0.00005) / 4)  # squares of best and proposal about their means, 3 + 1 degrees of freedom
+    half = stats.t.ppf(1 - 0.025 * LEFT_AT[1], 4) * sd * np.sqrt(1 / 2 + 1 / 4)
+    assert found.gain.estimate == pytest.approx(0.005)
+    assert (found.gain.lo, found.gain.hi) == (pytest.approx(0.005 - half), pytest.approx(0.005 + half))
+
+
+def test_one_run_never_keeps_and_a_far_worse_one_is_discarded():
+    best = [0.40, 0.41, 0.39, 0.40, 0.405, 0.395]
+    assert judged([0.9], best).word == "again"
+    assert judged([0.1], best).word == "worse"
+
+
+def test_the_answer_is_the_same_whether_asked_after_every_run_or_once():
+    rng, words = np.random.default_rng(3), set()
+    for effect in (-0.1, 0.0, 0.01, 0.02, 0.04) * 8:
+        best, proposal = rng.normal(0.4, 0.014, 16), rng.normal(0.4 + effect, 0.014, 16)
+        looks, groups = looks_of(proposal, best), [proposal.tolist(), best.tolist()]
+        given = {"level": LEVEL, "margin": None}
+        every = [judge(looks[:number], groups, **given) for number in range(1, len(JUDGED_AT) + 1)]
+        first = next(one for one in every if one.word != "again")
+        once = judge(looks, groups, **given)
+        assert (once.word, once.num_runs, once.gain) == (first.word, first.num_runs, first.gain)
+        words.add(once.word)
+    assert words == {"keep", "worse", "no gain", "spent"}
+
+
+def test_shares_of_the_looks_add_up_and_equal_proposals_are_kept_as_seldom_as_promised():
+    assert sum(KEPT_AT) == pytest.approx(1)
+    assert sum(LEFT_AT) == pytest.approx(1)
+    rng, num, level = np.random.default_rng(11), 200_000, 0.05
+    best, proposal = rng.normal(size=(num, 48)), rng.normal(size=(num, 16))
+    kept, is_open = 0, np.ones(num, bool)
+    for place, look in enumerate(JUDGED_AT):
+        gain = proposal[:, :look].mean(1) - best[:, : 32 + look].mean(1)
+        error = np.full(num, np.sqrt(1 / look + 1 / (32 + look)))
+        said = np.where(is_open, words_at(place, gain, error, 1e9, level=level, margin=1.0), 0)
+        kept += np.sum(said == CONCLUSIONS.index("keep"))
+        is_open &= said == 0
+    assert 0.5 * level < kept / num <= level
+
+
+def test_a_proposal_that_scatters_more_is_judged_by_its_own_spread():
+    rng = np.random.default_rng(2)
+    calm = [rng.normal(0.4, 0.005, 8) for _ in range(6)]
+    wild = np.array([0.41, 0.39, 0.50, 0.31, 0.44, 0.36, 0.47, 0.33])
+    best = rng.normal(0.4, 0.005, 8)
+    found = judge(looks_of(wild, best), [one.tolist() for one in (*calm, best, wild)], level=LEVEL, margin=None)
+    assert found.word == "again"
+    assert found.num_runs == 8
+    assert found.gain is not None
+    assert found.gain.hi is not None
+    assert found.gain.hi - found.gain.estimate > 3 * np.std(wild, ddof=1) / np.sqrt(8)
+
+
+def test_runs_that_would_be_enough_are_said():
+    best = [0.40, 0.41, 0.39, 0.40] * 4
+    near, far = judged([0.412, 0.418], best), judged([0.400, 0.412], best)
+    assert near.enough == 8
+    assert far.enough is None
+
+
+def test_nothing_is_said_while_the_spread_is_unknown():
+    found = judge([Look(proposal=(0.9,), best=(0.4,))], [[0.9], [0.4]], level=LEVEL, margin=None)
+    assert (found.word, found.gain, found.sd) == ("again", None, None)
+
+
+def test_nothing_is_decided_by_scores_that_do_not_scatter():
+    best, proposal = [0.4] * 4, [0.401, 0.401]
+    assert judged(proposal, best).word == "again"
+    said = words_at(1, np.array([0.1, -0.1]), np.zeros(2), 4.0, level=0.5, margin=0.01)
+    assert said.tolist() == [0, 0]

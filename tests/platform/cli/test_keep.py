@@ -1,0 +1,165 @@
+"""`platform keep` and `platform campaign` as a script uses them: answers, exit codes, refusals, the ledger."""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+
+import numpy as np
+import pytest
+from typer.testing import CliRunner
+
+from ablations.cli import app
+from ablations.errors import AblationsError
+from ablations.findings.campaign import read_campaign
+from ablations.home.home import Home
+
+BEST_RUNS = (0.400, 0.412, 0.391, 0.405, 0.398, 0.409, 0.394, 0.403)
+
+
+def run(*arguments, code=0):
+    result = CliRunner().invoke(app, list(arguments), catch_exceptions=False)
+    assert result.exit_code == code, result.output
+    return result.stdout
+
+
+class Campaign:
+    """A campaign `night`; called with a proposal, options and the exit code."""
+
+    def __init__(self, home):
+        self.home = home
+        run("campaign", "night", "--proposals=20", f"--home={home}")
+
+    def __call__(self, proposal, *options, code, scores=()):
+        told = [f"--score={one}" for one in scores]
+        text = run("keep", "night", proposal, *told, *options, f"--home={self.home}", code=code)
+        assert len(text.splitlines()) <= 10
+        return text
+
+
+@pytest.fixture
+def keep(tmp_path):
+    """A campaign with eight runs of its start."""
+    campaign = Campaign(tmp_path)
+    campaign("start", scores=BEST_RUNS, code=0)
+    return campaign
+
+
+def test_a_far_better_proposal_is_kept_and_is_measured_afresh(keep):
+    assert keep("wider", scores=[0.476], code=11).startswith("Run again: wider")
+    text = keep("wider", scores=[0.466], code=0)
+    assert text.startswith("Keep: wider.")
+    assert "4 runs" in text
+    assert "decided before: keep" in keep("wider", code=0)
+    text = keep("best", scores=[0.462, 0.458, 0.465, 0.461], code=0)
+    assert "Best so far: wider, mean 0.4615 of 4 fresh runs." in text
+    shown = json.loads(run("campaign", "night", "--json", f"--home={keep.home}"))
+    assert shown["best"] == "wider"
+    assert shown["kept"] == ["wider"]
+    kept = read_campaign(Home(keep.home), "night")
+    afresh = kept.gain_afresh(kept.candidates["wider"])
+    assert afresh is not None
+    assert afresh.estimate == pytest.approx(0.4615 - np.mean(BEST_RUNS))
+    assert kept.candidates["wider"].decision["gain"] == pytest.approx(0.471 - np.mean(BEST_RUNS))
+
+
+def test_a_worse_proposal_is_discarded_and_stays_so(keep):
+    keep("best", scores=[0.402], code=0)
+    assert keep("broken", scores=[0.1], code=10).startswith("Discard: broken. It is worse")
+    assert "decided before: worse" in keep("broken", code=10)
+    result = run("keep", "night", "broken", "--json", f"--home={keep.home}", code=10)
+    assert json.loads(result)["answer"] == "discard"
+    with pytest.raises(AblationsError, match=r"'broken' was decided \(worse\)"):
+        keep("broken", scores=[0.5], code=0)
+
+
+def test_one_run_keeps_nothing_and_says_how_many_more(keep):
+    told = json.loads(run("keep", "night", "wider", "--score=0.47", "--json", f"--home={keep.home}", code=11))
+    assert told["answer"] == "run again"
+    assert (told["runs_judged"], told["more_runs"], told["more_runs_of_best"], told["most_runs"]) == (1, 1, 0, 16)
+    keep("broken", scores=[0.1], code=10)
+    told = json.loads(run("keep", "night", "next", "--score=0.41", "--json", f"--home={keep.home}", code=11))
+    assert (told["runs_judged"], told["more_runs"], told["more_runs_of_best"]) == (0, 0, 1)  # none since the decision
+
+
+def test_identical_code_is_the_same_as_before(keep, tmp_path):
+    code = tmp_path / "train.py"
+    code.write_text("rate = 0.1\n")
+    keep("one", f"--code={code}", code=11)
+    assert keep("two", f"--code={code}", scores=[0.5], code=12).startswith("Same as before: two has the code")
+    assert "two" not in read_campaign(Home(keep.home), "night").candidates
+    code.write_text("rate = 0.2\n")
+    keep("two", f"--code={code}", scores=[0.41], code=11)
+    with pytest.raises(AblationsError, match="differ from those of its first run"):
+        keep("one", f"--code={code}", scores=[0.41], code=11)
+
+
+def test_unfair_runs_are_refused_with_the_difference(keep, tmp_path):
+    with pytest.raises(AblationsError, match="evaluation: held-out-2, but the runs of this campaign have not said"):
+        keep("other", "--condition=evaluation=held-out-2", scores=[0.5], code=2)
+    with pytest.raises(AblationsError, match="machine: elsewhere, but the runs"):
+        keep("other", "--condition=machine=elsewhere", scores=[0.5], code=2)
+    with pytest.raises(AblationsError, match="must be a finite number"):
+        keep("other", scores=["nan"], code=2)
+    keep("other", scores=[0.4123456789123], code=11)
+    with pytest.raises(AblationsError, match="equal to the last digit"):
+        keep("third", scores=[0.4123456789123], code=2)
+    assert "third" not in read_campaign(Home(keep.home), "night").candidates
+    keep("third", scores=[0.41, 0.41], code=11)  # 41 of 100 answers, twice
+
+
+def test_a_score_above_the_ceiling_and_evaluation_prompts_in_training_are_refused(tmp_path):
+    home = f"--home={tmp_path}"
+    held_out, training = tmp_path / "held_out.jsonl", tmp_path / "training.txt"
+    held_out.write_text('{"prompt": "What is 2  + 3?", "answer": 5}\n{"prompt": "What is 4 + 4?"}\n')
+    training.write_text("What is 1 + 1?\nWhat is 2 + 3?\n")
+    run("campaign", "night", "--proposals=20", "--ceiling=1", f"--evaluation={held_out}", home)
+    with pytest.raises(AblationsError, match=r"score 1\.2: above the ceiling"):
+        run("keep", "night", "start", "--score=1.2", home)
+    with pytest.raises(AblationsError, match=r"1 of its prompts are evaluation prompts .* 'What is 2 \+ 3\?'"):
+        run("keep", "night", "start", "--score=0.5", f"--trained-on={training}", home)
+    training.write_text("What is 1 + 1?\n")
+    run("keep", "night", "start", "--score=0.5", f"--trained-on={training}", home, code=11)
+
+
+def test_a_campaign_takes_no_more_proposals_than_its_promise_is_made_for(tmp_path):
+    home = f"--home={tmp_path}"
+    run("campaign", "night", "--proposals=1", home)
+    run("keep", "night", "start", "--score=0.5", home, code=11)
+    run("keep", "night", "one", home, code=11)
+    with pytest.raises(AblationsError, match="has had its 1 proposals"):
+        run("keep", "night", "two", home)
+
+
+def test_the_ledger_reads_after_kill_9_of_the_command_and_two_at_once_get_one_order(keep):
+    command = [sys.executable, "-m", "ablations.cli", "keep", "night", f"--home={keep.home}"]
+    started = [
+        subprocess.Popen([*command, name, "--score=0.41"], stdout=subprocess.DEVNULL, stderr=subprocess.PIPE)
+        for name in ("a", "b", "c")
+    ]
+    time.sleep(2.5)
+    os.kill(started[2].pid, signal.SIGKILL)
+    errors = [one.communicate()[1] for one in started]
+    assert [one.returncode for one in started[:2]] == [11, 11], errors
+    found = read_campaign(Home(keep.home), "night")
+    assert {"a", "b"} <= set(found.candidates)
+    assert [len(found.candidates[name].runs) for name in ("a", "b")] == [1, 1]
+    assert [line["line"] for line in found.lines] == list(range(1, len(found.lines) + 1))
+
+
+def test_an_edited_score_is_found_and_named(keep):
+    path = keep.home / "campaigns" / "night" / "ledger.jsonl"
+    path.write_text(path.read_text().replace('"score": 0.391', '"score": 0.291'))
+    with pytest.raises(AblationsError, match=r"ledger\.jsonl:5: changed since it was written"):
+        keep("wider", code=11)
+
+
+def test_a_campaign_is_shown(keep):
+    keep("best", scores=[0.402], code=0)
+    keep("broken", "--says=a rate of 3", scores=[0.1], code=10)
+    text = run("campaign", "night", f"--home={keep.home}")
+    assert "1 proposal: 0 kept, 1 discarded (1 as worse), 0 undecided; 10 runs." in text
+    assert "discard: worse" in text
+    assert "a rate of 3" in text
