@@ -76,6 +76,18 @@ EPISODE = {
             "advantage": -0.5,
         },
     ],
+    "others": [
+        [
+            {
+                "turn": 1,
+                "environment": [{"text": f"in short{HOSTILE}", "tokens": 3}],
+                "thinking": [],
+                "answer": [{"text": "4", "tokens": 1, "version": 80}],
+                "reward": 0.0,
+            }
+        ],
+        [{"left_out": 2}],
+    ],
     "end": "rules_broken",
     "why": "a number from 1 to 16<b>",
     "right_answer": None,
@@ -309,6 +321,11 @@ def test_an_episode_reads_as_a_conversation_with_the_reward_of_each_turn_and_its
         "… 40 turns are not kept …",
         '<div class="part said"><span class="name">environment</span>higher&lt;img',
         '<div class="part turn"><span class="name">turn 42, reward -1, advantage -0.50: answer</span>',
+        "another conversation of the same agent",
+        '<div class="part said"><span class="name">environment</span>in short&lt;img',
+        '<div class="part turn"><span class="name">turn 1, reward 0: answer</span>',
+        'title="1 tokens, weights of step 80">4</span>',
+        "… 2 conversations are not kept …",
         '<div class="part said"><span class="name">environment</span>a number from 1 to 16&lt;b&gt; <span class="end',
     ]
     places = [text.index(part) for part in parts]

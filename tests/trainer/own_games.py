@@ -74,7 +74,7 @@ class Faulty:
 
 
 class Shaky:
-    """Won by an even digit; every third board cannot be played."""
+    """Won by an even digit; every third board cannot be played, and every second held-out one."""
 
     def start(self, seed, row):
         self.seed = seed
@@ -83,6 +83,8 @@ class Shaky:
     def act(self, text):
         if self.seed % 3 == 0 and self.seed < 1_000_000:
             raise ValueError(f"no board {self.seed}")
+        if self.seed % 2 and self.seed >= 1_000_000:
+            raise ValueError(f"no view of {self.seed}")
         won = text in ("0", "2", "4", "6", "8")
         return Reply("yes" if won else "no", reward=float(won), end="won" if won else "lost")
 

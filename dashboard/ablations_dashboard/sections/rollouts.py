@@ -66,15 +66,21 @@ def rollout_html(row: KeptRow) -> str:
             body = "".join(_span(span, newest) for span in shown)
             parts.append(f'<div class="part{look}"><span class="name">{name}</span>{body}</div>')
 
+    def show_turns(turns: Sequence[Mapping[str, Any]], left_out: str) -> None:
+        for turn in turns:
+            if "left_out" in turn:
+                parts.append(f'<div class="cut">… {turn["left_out"]:,} {left_out} are not kept …</div>')
+                continue
+            show("environment", turn.get("environment", ()), said)
+            place = f"{_turn_text(turn)}: " if said else ""
+            show(f"{place}thinking", turn["thinking"], own)
+            show(f"{place}answer", turn["answer"], own)
+
     show("environment" if said else "prompt", row["prompt"], said)
-    for turn in turns_of(row):
-        if "left_out" in turn:
-            parts.append(f'<div class="cut">… {turn["left_out"]:,} turns are not kept …</div>')
-            continue
-        show("environment", turn.get("environment", ()), said)
-        place = f"{_turn_text(turn)}: " if said else ""
-        show(f"{place}thinking", turn["thinking"], own)
-        show(f"{place}answer", turn["answer"], own)
+    show_turns(turns_of(row), "turns")
+    for turns in row.get("others", ()):
+        parts.append('<div class="cut">another conversation of the same agent, with what it repeats</div>')
+        show_turns(turns, "turns" if len(turns) > 1 else "conversations")
     if said:
         end = f'<span class="name">environment</span>{in_html(row["why"])} {_end(row)}'
         parts.append(f'<div class="part{said}">{end}</div>')
@@ -133,7 +139,7 @@ def outcome_text(row: KeptRow) -> str:
 
 def versions_of(rows: Sequence[KeptRow]) -> list[int]:
     """The weight versions that chose tokens of these rollouts, newest first."""
-    turns = (turn for row in rows for turn in turns_of(row))
+    turns = (turn for row in rows for several in (turns_of(row), *row.get("others", ())) for turn in several)
     spans = (span for turn in turns for part in ("thinking", "answer") for span in turn.get(part, ()))
     return sorted({span["version"] for span in spans if "version" in span}, reverse=True)
 

@@ -77,7 +77,26 @@ def test_an_episode_is_kept_turn_by_turn_with_what_its_environment_said_and_why_
             "reward": -1.0,
         },
     ]
-    assert kept.keys() == {"prompt", "turns", "end", "why"}
+    assert kept.keys() == {"prompt", "turns", "end", "why", "others"}
+    assert kept["others"] == []
+
+
+def test_other_conversations_of_an_agent_are_kept_with_what_they_repeat_as_said():
+    episode = played([[*SYMBOLS.encode("k</think>2")]], [1.0], "won")
+    repeated, written = SYMBOLS.encode("k9"), SYMBOLS.encode("a</think>3")
+    other = played([[*repeated], [*written]], [0.0, 0.0], "won", heard=0)
+    assert other.episode is not None
+    other = replace(other, episode=replace(other.episode, turns=other.episode.turns[1:]))  # the first is only repeated
+    kept = rollout_text(SYMBOLS.reader, replace(episode, others=(other,) * 5))
+    turn = {
+        "turn": 1,
+        "environment": [{"text": "k9", "tokens": 2}],
+        "thinking": [{"text": "a</think>", "tokens": 2, "version": 0}],
+        "answer": [{"text": "3", "tokens": 1, "version": 0}],
+        "reward": 0.0,
+    }
+    assert kept["others"] == [[turn], [turn], [turn], [{"left_out": 2}]]
+    assert [turn["turn"] for turn in kept["turns"]] == [1]
 
 
 def test_of_many_turns_the_first_and_the_last_are_kept():

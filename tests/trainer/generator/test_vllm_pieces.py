@@ -2,6 +2,7 @@
 
 import subprocess
 import sys
+from dataclasses import replace
 from types import SimpleNamespace
 
 import numpy as np
@@ -73,6 +74,49 @@ def test_what_older_weights_may_have_read_without_a_token_of_theirs_is_asked_for
     assert versions == {0: [0, 1], 1: [0, 1], 7: [1]}
     assert generator.has_room
     assert SLOTS > 9
+
+
+@pytest.mark.parametrize("happens", ["nothing", "new weights", "recompute", "taken back", "rewritten"])
+def test_a_later_turn_keeps_its_salt_and_is_charged_for_what_is_new(happens):
+    engine = RecordingEngine()
+    generator = with_engine(engine, recompute=happens == "recompute")
+    first, other = requests_of(1)[:2]
+    generator.unended = {first.place: None, other.place: None}
+    generator.submit([first, other])
+    size = len(first.prompt.tokens)
+    assert generator.step()[1].prefill_tokens == size  # the prompt of both
+    finished = [one for _ in range(tokens_with_phrase(LIMITS, PHRASE)) for one in generator.step()[0]]
+    earlier = {one.request.place: one.rollout.tokens.tolist() for one in finished}
+    assert earlier.keys() == generator.unended.keys()
+    if happens in ("new weights", "recompute"):
+        generator.set_weights({}, 1)
+    said = (7, 8, 9)
+    prompts = {place: (*first.prompt.tokens, *written, *said) for place, written in earlier.items()}
+    if happens == "rewritten":
+        prompts[first.place] = (4, *prompts[first.place][1:])
+    later = [
+        replace(one, prompt=replace(one.prompt, id=f"#{one.index}", tokens=prompts[one.place]), first=one)
+        for one in (first, other)
+    ]
+    engine.asked.clear()
+    engine.is_silent = happens == "taken back"
+    generator.submit(later)
+    read = generator.step()[1].prefill_tokens
+    if happens == "taken back":
+        assert read == 2 * len(said)
+        generator.set_weights({}, 1)  # nothing says how much of what is new the old weights have read
+        engine.is_silent = False
+        read = generator.step()[1].prefill_tokens
+    whole, salts = len(prompts[other.place]), {one.tokens: one.salt for one in engine.asked.values()}
+    group = first.group
+    expected = {
+        "nothing": (2 * len(said), f"{group}.0"),
+        "new weights": (2 * len(said), f"{group}.0"),
+        "recompute": (2 * whole, f"{group}.1"),
+        "taken back": (2 * whole, f"{group}.1"),
+        "rewritten": (len(said) + len(prompts[first.place]), f"{group}.0"),
+    }[happens]
+    assert (read, salts[prompts[first.place]]) == expected
 
 
 SAYS = """

@@ -189,7 +189,11 @@ def test_a_run_says_once_which_environment_fails_and_counts_what_it_loses(tmp_pa
     assert all(row["ends"]["error"] == row["outcomes"]["crashed"] / sum(row["outcomes"].values()) for row in rows)
     (said,) = [text for text in status.warnings if "no board" in text]
     assert said.startswith("task 'Shaky': an episode was thrown away, as its environment failed: ")
-    assert capsys.readouterr().out.count("no board") == 1
+    (of_evaluation,) = [text for text in status.warnings if "no view" in text]
+    assert of_evaluation.startswith("task 'Shaky': an episode was thrown away, as its environment failed: ")
+    assert all(row["outcomes"]["crashed"] == row["num_samples"] for row in read_rows(folder.metrics, kind="eval"))
+    printed = capsys.readouterr().out
+    assert (printed.count("no board"), printed.count("no view")) == (1, 1)
 
 
 def test_ratios_and_effective_sample_size_by_hand():

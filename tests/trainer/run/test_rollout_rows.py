@@ -121,7 +121,7 @@ def test_a_row_has_the_right_answer_if_one_is_written():
 def test_rows_have_the_keys_of_the_documentation():
     always, trained = (section("`rollouts.jsonl`").after(f"\n{kind}: ").table() for kind in ("every row", "`trained`"))
     (row, *_) = trained_rollouts(READER, tiny_recipe(), [MIXED], 0, TASK)
-    place, of_episodes = {"kind", "step", "compute_gpu_hours"}, {"turns", "end", "why"}
+    place, of_episodes = {"kind", "step", "compute_gpu_hours"}, {"turns", "end", "why", "others"}
     documented = always.keys() | trained.keys()
     assert place | row.keys() == documented - of_episodes == section("`rollouts.jsonl`").example().keys()
     assert all(always[name].startswith("only of episodes") for name in of_episodes)

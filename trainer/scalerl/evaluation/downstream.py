@@ -36,6 +36,8 @@ class DownstreamEvaluator:
     """Tasks of `evaluation.downstream`, in its order."""
     kept: Sequence[dict[str, Any]] = ()
     """No rollouts of task files are kept."""
+    faults: Sequence[str] = ()
+    """Task files have no environment."""
 
     def measure(self, sampler: Sampler, index: int) -> Iterator[dict[str, Any]]:
         """Columns of the `downstream` rows due at evaluation `index`, counted from 0."""

@@ -11,12 +11,16 @@ def episode_columns(rollouts: Sequence[Rollout]) -> dict[str, float]:
     played = [(one, one.episode) for one in rollouts if one.episode is not None]
     if not played:
         return {}
-    took = sum(turn.environment_s for _, episode in played for turn in episode.turns)
+    turns = [turn for one, _ in played for sample in one.samples if sample.episode for turn in sample.episode.turns]
+    took = sum(turn.environment_s for turn in turns)
     return {
         **({"environment_s": took / len(played)} if took else {}),
-        "turns": sum(len(episode.turns) for _, episode in played) / len(played),
+        "turns": len(turns) / len(played),
         "earned": sum(episode.earned for _, episode in played) / len(played),
-        "environment_tokens": sum(len(one.tokens) - one.num_written for one, _ in played) / len(played),
+        "environment_tokens": sum(
+            sum(len(sample.tokens) for sample in one.samples) - one.num_written for one, _ in played
+        )
+        / len(played),
     }
 
 

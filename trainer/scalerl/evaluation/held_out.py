@@ -13,7 +13,14 @@ from scalerl.evaluation.kept_rollouts import kept_of_evaluation
 from scalerl.evaluation.prompt_counts import PromptCounts
 from scalerl.generator.make import draw_requests
 from scalerl.generator.request import Finished, Request
-from scalerl.prompts.judge import COUNTED_OUTCOMES, NOT_JUDGED, judgement_counts, judgements, nothing_judged
+from scalerl.prompts.judge import (
+    COUNTED_OUTCOMES,
+    NOT_JUDGED,
+    judgement_counts,
+    judgements,
+    nothing_judged,
+    said_faults,
+)
 from scalerl.recipe import ResolvedRecipe
 from scalerl.rollout import Judgement, Prompt, Rollout
 from scalerl.tasks import Mix, Task
@@ -56,6 +63,8 @@ class HeldOutEvaluator:
     """Reader of rollouts to keep; without one, none are kept."""
     kept: list[dict[str, Any]] = field(default_factory=list)
     """Sample rollouts of the last evaluation, for people to read."""
+    faults: list[str] = field(default_factory=list)
+    """Sentences about environments that failed in the last evaluation."""
 
     def measure(self, sampler: Sampler, index: int) -> list[dict[str, Any]]:
         """Columns of the `eval` rows: one row for each task of a mix, then one for all; `index` counts from 0."""
@@ -65,6 +74,7 @@ class HeldOutEvaluator:
         firsts = [one.rollout for one in finished if one.request.index == 0]
         found = judgements(self.task, rollouts)
         judged = list(zip(rollouts, found, strict=True))
+        self.faults = said_faults(judged)
         if self.reader is not None:
             self.kept = kept_of_evaluation(self.reader, self.recipe, self.task, finished, found)
         drift = {"kl_start": self.drift(firsts, self.recipe)}

@@ -12,7 +12,7 @@ An episode has its turns in place of thinking and answer, and why it ended:
      "turns": [{"turn": 1, "thinking": [], "answer": [{"text": "8", "tokens": 2, "version": 38}], "reward": 0.0},
                {"turn": 2, "environment": [{"text": "+", "tokens": 1}], "thinking": [],
                 "answer": [{"text": "9", "tokens": 2, "version": 38}], "reward": 1.0}],
-     "end": "won", "why": "="
+     "end": "won", "why": "=", "others": []
 
 Consecutive tokens of the same weights form one span, a compact record of the weights of every token. A part that is too
 long keeps both ends, and a span between them gives the number of omitted tokens: `{"left_out": 11820}`. The choice of
@@ -27,7 +27,7 @@ from typing import Any
 from scalerl.generator.request import Finished
 from scalerl.objective.rewards import reward
 from scalerl.recipe import ResolvedRecipe
-from scalerl.rollout import Episode, Judgement, Rollout
+from scalerl.rollout import Judgement, Rollout
 from scalerl.tasks import Task
 from scalerl.tokens.reader import Reader
 
@@ -38,7 +38,9 @@ END_BYTES = 2000
 TURN_END_BYTES = 500
 """UTF-8 bytes kept at either end of what was thought, answered and said in a turn of an episode."""
 TURNS_AT_END = 6
-"""Turns kept at either end of an episode."""
+"""Turns kept at either end of a conversation."""
+OTHERS_KEPT = 3
+"""Conversations kept of an agent that rewrites its history, beside the first."""
 
 Span = dict[str, Any]
 """One entry of `prompt`, `thinking` or `answer`."""
@@ -111,7 +113,10 @@ def rollout_text(reader: Reader, rollout: Rollout) -> dict[str, Any]:
     if rollout.episode is None:
         return {**prompt, **written_text(reader, rollout, 0, len(rollout.tokens), END_BYTES)}
     end, why = rollout.episode.end, kept_beginning(rollout.episode.why)
-    return {**prompt, "turns": turns_text(reader, rollout, rollout.episode), "end": end, "why": why}
+    turns, *others = (turns_text(reader, one) for one in rollout.samples[: 1 + OTHERS_KEPT])
+    if (left_out := len(rollout.others) - len(others)) > 0:
+        others.append([{"left_out": left_out}])
+    return {**prompt, "turns": turns, "end": end, "why": why, "others": others}
 
 
 def written_text(reader: Reader, rollout: Rollout, start: int, stop: int, most: int) -> dict[str, list[Span]]:
@@ -125,18 +130,19 @@ def written_text(reader: Reader, rollout: Rollout, start: int, stop: int, most: 
     }
 
 
-def turns_text(reader: Reader, rollout: Rollout, episode: Episode) -> list[dict[str, Any]]:
+def turns_text(reader: Reader, rollout: Rollout) -> list[dict[str, Any]]:
     """What the environment said before each turn, what was written in it, and its reward."""
     found: list[dict[str, Any]] = []
+    turns = rollout.episode.turns if rollout.episode else ()
     heard_from = 0
-    for number, turn in enumerate(episode.turns, start=1):
+    for number, turn in enumerate(turns, start=1):
         heard, heard_from = rollout.tokens[heard_from : turn.start].tolist(), turn.stop
-        if TURNS_AT_END < number <= len(episode.turns) - TURNS_AT_END:
+        if TURNS_AT_END < number <= len(turns) - TURNS_AT_END:
             continue
         said = {"environment": spans(reader, heard, most=TURN_END_BYTES)} if heard else {}
         text = written_text(reader, rollout, turn.start, turn.stop, TURN_END_BYTES)
         found.append({"turn": number, **said, **text, "reward": turn.reward})
-    if (left_out := len(episode.turns) - len(found)) > 0:
+    if (left_out := len(turns) - len(found)) > 0:
         found.insert(TURNS_AT_END, {"left_out": left_out})
     return found
 

@@ -13,3 +13,5 @@ class MeasuredRows:
     downstream: Sequence[dict[str, Any]]
     rollouts: Sequence[dict[str, Any]] = field(default_factory=list)
     """Sample rollouts of the held-out prompts, for people to read."""
+    faults: Sequence[str] = ()
+    """Sentences about environments that failed."""

@@ -16,6 +16,11 @@ class Evaluator(Protocol):
         """Sample rollouts of the last measurement, for people to read."""
         ...
 
+    @property
+    def faults(self) -> Sequence[str]:
+        """Sentences about environments that failed in the last measurement."""
+        ...
+
     def measure(self, sampler: Sampler, index: int) -> Iterable[dict[str, Any]]:
         """Columns of the rows of measurement `index`, counted from 0."""
         ...
@@ -33,5 +38,8 @@ class Meter:
         held_out = list(self.held_out.measure(sampler, index))
         downstream = list(self.downstream.measure(sampler, reading))
         return MeasuredRows(
-            held_out=held_out, downstream=downstream, rollouts=[*self.held_out.kept, *self.downstream.kept]
+            held_out=held_out,
+            downstream=downstream,
+            rollouts=[*self.held_out.kept, *self.downstream.kept],
+            faults=[*self.held_out.faults, *self.downstream.faults],
         )

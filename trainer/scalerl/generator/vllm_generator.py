@@ -1,9 +1,10 @@
 """vLLM as a generator: rollouts completed in parts, with interruptions between parts.
 
 A rollout that is still thinking at its cut is stopped and gets the phrase; the engine then continues from prompt,
-thought and phrase. The engine finds their cached keys and values again, because a rollout keeps its salt. Rollouts of
-a group that start under the same weights share the prompt's keys and values. Rollouts that start under different
-weights never do, so no rollout reads values from weights that it does not name.
+thought and phrase. The engine finds their cached keys and values again, because a rollout keeps its salt, and so does
+an episode, whose later turns are charged for what is new in them. Rollouts of a group that start under the same weights
+share the prompt's keys and values. Rollouts that start under different weights never do, so no rollout reads values
+from weights that it does not name.
 
 Differences from the built-in generator: the phrase is prefilled in one step instead of one step per token. Tokens that
 did not fill a cache block are recomputed at an interruption, with the current weights. A state holds tokens but no keys
@@ -89,6 +90,7 @@ class VllmGenerator(Generator):
         self.engine.set_weights(self._served(self._weights), version, recompute=self.recompute)
         self.version = version
         if self.recompute:
+            self.unended = dict.fromkeys(self.unended)
             self._to_read += [(0, len(row.request.prompt.tokens) + len(row.tokens)) for row in self._rows.values()]
         self._begin(unread)
 
@@ -158,12 +160,17 @@ class VllmGenerator(Generator):
         self._begin([self.waiting.popleft() for _ in range(room)])
 
     def _begin(self, requests: list[Request]) -> None:
-        begun: set[str] = set()
+        begun: set[tuple[str, str]] = set()
         for request in requests:
-            row = Unfinished(request=request, salt=f"{request.group}.{self.version}", thinking=self._reader.thinks)
-            if row.salt not in begun:  # the rest of its group finds the prompt in the cache
-                begun.add(row.salt)
-                self._to_read.append((0, len(request.prompt.tokens)))
+            prompt, salt, read = request.prompt.tokens, f"{request.group}.{self.version}", 0
+            if cached := self.unended.get(request.place):
+                self.unended[request.place] = None  # until the turn is over: it may be taken back
+                if prompt[: len(cached[1])] == cached[1]:  # else an earlier turn was rewritten
+                    salt, read = cached[0], len(cached[1])
+            row = Unfinished(request=request, salt=salt, thinking=self._reader.thinks)
+            if (named := (salt, request.prompt.id)) not in begun:  # the rest of its group finds the prompt in the cache
+                begun.add(named)
+                self._to_read.append((read, len(prompt)))
             self._ask(row)
 
     def _ask(self, row: Unfinished) -> None:
@@ -209,6 +216,8 @@ class VllmGenerator(Generator):
         self._to_read.append((start, start + len(self.phrase)))
 
     def _finish(self, row: Unfinished) -> Finished:
+        if row.request.place in self.unended:
+            self.unended[row.request.place] = row.salt, (*row.request.prompt.tokens, *row.tokens)
         rollout = Rollout(
             prompt=row.request.prompt,
             tokens=np.array(row.tokens, dtype=np.int64),

@@ -64,6 +64,15 @@ def judgement_counts(judged: Iterable[Judgement]) -> dict[str, int]:
     return {name: counts[name] for name in COUNTED_OUTCOMES}
 
 
+def said_faults(judged: Iterable[tuple[Rollout, Judgement]]) -> list[str]:
+    """A sentence about each episode whose environment failed."""
+    return [
+        f"task {rollout.prompt.task!r}: an episode was thrown away, as its environment failed: {one.fault}"
+        for rollout, one in judged
+        if one.fault
+    ]
+
+
 class Judge:
     """Makes groups of finished rollouts, without those that could not be judged."""
 
@@ -85,7 +94,7 @@ class Judge:
         judged = judgements(self.task, rollouts)
         self.counts.update(judgement_counts(judged))
         self.ends.update(rollout.episode.end for rollout in rollouts if rollout.episode)
-        self._note_faults(prompt.task, judged)
+        self.note_faults(said_faults(zip(rollouts, judged, strict=True)))
         outcomes: list[Outcome] = [one.outcome for one in judged]
         kept = [i for i, outcome in enumerate(outcomes) if outcome not in NOT_JUDGED]
         if len(kept) < 2:
@@ -105,10 +114,11 @@ class Judge:
         if self.lost[name] == MAX_LOST_GROUPS:
             raise nothing_judged(name, judged, f"in each of {MAX_LOST_GROUPS} consecutive groups")
 
-    def _note_faults(self, name: str, judged: Sequence[Judgement]) -> None:
-        for fault in (one.fault for one in judged if one.fault and len(self.faults) < DISTINCT_FAULTS):
-            said = f"task {name!r}: an episode was thrown away, as its environment failed: {fault}"
-            self.faults.setdefault(re.sub(r"\d+", "", said), said)
+    def note_faults(self, said: Iterable[str]) -> None:
+        """Keep sentences about faults of environments, also of evaluations, as long as there are few of them."""
+        for one in said:
+            if len(self.faults) < DISTINCT_FAULTS:
+                self.faults.setdefault(re.sub(r"\d+", "", one), one)
 
     def take_ends(self) -> dict[str, int]:
         """Number of episodes by the reason of their end since the last call, including those not trained on."""

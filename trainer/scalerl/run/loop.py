@@ -218,6 +218,8 @@ class Run(Listener):
         for columns in measured.downstream:
             self.metrics.write(evaluation_row("downstream", progress, columns, wall_s))
         self._keep("held_out", progress, measured.rollouts)
+        self.cluster.judge.note_faults(measured.faults)
+        self._say_health()
         step, compute, rate = progress.step, progress.compute_gpu_hours, measured.held_out[-1]["pass_rate"]
         self.status.beat(every=0.0, pass_rate=rate)
         print(f"step {step:6d}  {compute:.4f} {self.recipe.cluster.compute_name}  pass rate {rate:.4f}", flush=True)
