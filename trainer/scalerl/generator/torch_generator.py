@@ -177,8 +177,25 @@ class TorchGenerator(Generator):
         """Sample a token per row by inverse CDF in float64; returns tokens and tempered log-probabilities."""
         n = len(logits)
         own_tokens = (self._length[:n] - self._prompt_length[:n]).astype(np.uint64)
-        drawn = torch.from_numpy(uniform(self._seed[:n], own_tokens)).unsqueeze(1).to(logits.device)
-        parts = []
+        tokens, chosen_logprobs = self._drawn(logits, uniform(self._seed[:n], own_tokens))
+        if np.isnan(chosen_logprobs).any():
+            raise Diverged(
+                f"with the weights of step {self.version}, the policy's probabilities are NaN; use a smaller "
+                "optimiser.learning_rate or a larger optimiser.eps, or another start"
+            )
+        return tokens, chosen_logprobs
+
+    def _drawn(self, logits: Tensor, uniform_n: NDArray[np.float64]) -> tuple[np.ndarray, np.ndarray]:
+        """Tokens at these points of the rows' cumulative distributions, and tempered log-probabilities."""
+        n = len(logits)
+        if logits.device.type == "cpu":
+            from scalerl.model.kernels.sampling import MOST_WORDS, draw_tokens  # numba takes a quarter of a second
+
+            if logits.shape[1] <= MOST_WORDS:
+                tokens, logprobs = np.empty(n, np.int64), np.empty(n, np.float32)
+                draw_tokens(logits.contiguous().numpy(), self.settings.temperature, uniform_n, tokens, logprobs)
+                return tokens, logprobs
+        drawn, parts = torch.from_numpy(uniform_n).unsqueeze(1).to(logits.device), []
         for rows in chunks(n, logits.shape[1], logits.device):
             logprobs = (logits[rows] / self.settings.temperature).log_softmax(-1)
             cumulative = logprobs.exp().cumsum(-1, dtype=torch.float64)
@@ -186,11 +203,6 @@ class TorchGenerator(Generator):
             chosen = chosen.clamp_max(logprobs.shape[1] - 1)  # beyond the last token if the sum is NaN
             parts.append(torch.stack((chosen[:, 0].double(), logprobs.gather(-1, chosen)[:, 0].double())))
         tokens, chosen_logprobs = torch.cat(parts, dim=1).cpu().numpy()  # the only wait in a decode step
-        if np.isnan(chosen_logprobs).any():
-            raise Diverged(
-                f"with the weights of step {self.version}, the policy's probabilities are NaN; use a smaller "
-                "optimiser.learning_rate or a larger optimiser.eps, or another start"
-            )
         return tokens.astype(np.int64), chosen_logprobs.astype(np.float32)
 
     def _force_phrases(self, n: int, sampled: np.ndarray) -> tuple[np.ndarray, np.ndarray]:

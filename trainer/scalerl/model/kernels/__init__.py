@@ -6,6 +6,7 @@ blas         the BLAS that their products call, on one thread
 step_tokens  the new tokens of a decode step, in blocks of lanes
 decode       one layer of a decode step: keys and values of new tokens in the cache, and attention to it
 step         a whole decode step
+sampling     the next token of each row from its logits
 passes       one block of a Llama and its gradient, for many tokens, one after the other
 train        hidden states of whole sequences with their gradient, by `passes`
 
