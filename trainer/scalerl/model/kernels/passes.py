@@ -23,7 +23,7 @@ from scalerl.model.llama_files import RMS_EPS
 
 ROWS_AT_ONCE = 32
 """Rows that go through a product together."""
-CHUNK = 1024
+CHUNK = 256
 """Rows whose contribution to a gradient of a weight matrix is one product."""
 QUERIES = 64
 """Queries of a sequence that are attended together; attention needs memory for this number times the keys."""
