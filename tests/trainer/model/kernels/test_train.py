@@ -88,7 +88,7 @@ def test_a_row_with_shared_prompts_agrees_with_float64(shape):
         tokens[rows, : prompt[rows[0]]] = tokens[rows[0], : prompt[rows[0]]].clone()
     packing = Packing.with_shared_prompts(*(torch.from_numpy(part) for part in (length, prompt, group)))
     ours = policy.packed_states(packing.packed(tokens), packing).hidden
-    assert len(ours) > 1024, "more rows than one product of a weight's gradient takes"
+    assert len(ours) > 1024, "rows of several products of a weight's gradient"
     theirs, weights = in_float64(policy, [row[:n] for row, n in zip(tokens, length, strict=True)])
     padded = torch.nn.utils.rnn.pad_sequence(theirs, batch_first=True)
     assert_close(policy, ours, packing.packed(padded), weights)
