@@ -38,7 +38,7 @@ class GatedEvaluator:
     """Its pass rate is the sum of the generator's weights; it waits, decoding, until the gate opens."""
 
     def __init__(self, generator, gate):
-        self.generator, self.gate, self.kept = generator, gate, []
+        self.generator, self.gate, self.kept, self.faults = generator, gate, [], []
 
     def measure(self, sampler, index):
         while True:
@@ -107,7 +107,7 @@ class Scene:
         self.store = KeptStore(folder / "evaluations", self.learner.weights())
         generator = ListGenerator([(5, 6)])
         measured: Any = evaluator(generator, self.gate)
-        nothing: Any = SimpleNamespace(measure=lambda sampler, index: [{"reading": index}], kept=())
+        nothing: Any = SimpleNamespace(measure=lambda sampler, index: [{"reading": index}], kept=(), faults=())
         meter = generator, Meter(held_out=measured, downstream=nothing)
         self.launcher: Any = EvaluatorThreads(EvaluatorWork(maker=lambda: meter, store=self.store, threads=1))
         self.accounts = Accounts(1, has_evaluator=True)
