@@ -6,11 +6,13 @@
 
 A mapping is shorthand for the paths inside it: `loss: {type: grpo, clip: 0.1}` is `loss.type: grpo` and
 `loss.clip: 0.1`. A different `type` resets a block to the defaults of the new type, and another `function` its
-parameters. `{times: x}` multiplies the reference's number, so that one sweep serves every scale.
+parameters. `{times: x}` multiplies the reference's number, so that one sweep serves every scale. `task.turns` is
+`tasks.0.turns` where a scale has one task.
 """
 
 import copy
 import math
+import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -124,6 +126,8 @@ def vary_recipe(base: ResolvedRecipe, overrides: Sequence[Override]) -> tuple[Re
     """Apply overrides to a recipe of the platform's own trainer."""
     if not overrides:
         return base, {}
+    if len(base.tasks) == 1:
+        overrides = [replace(one, path=re.sub(r"^task\.", "tasks.0.", one.path)) for one in overrides]
     _refuse_contradictions(overrides)
     if own := next((override for override in overrides if override.parts[0] == "resources"), None):
         right = "write `resources:` at the top of the sweep or scale file, for all its runs"

@@ -42,6 +42,17 @@ def test_entries_of_a_list_are_addressed_by_position():
     assert varied(tasks=[{"type": "k_smallest", "symbols": 20}]) == varied(tasks__0__symbols=20)
 
 
+def test_the_task_of_a_scale_with_one_task_needs_no_position():
+    recipe, settings = vary_recipe(BASE, overrides_from({"task": {"symbols": 20}}, HERE))
+    assert recipe == varied(tasks__0__symbols=20)
+    assert settings == {"tasks.0.symbols": 20}
+    with pytest.raises(FileError, match=r"tasks\.0\.symbols"):
+        vary_recipe(BASE, overrides_from({"task.symbols": 20, "tasks.0.symbols": 10}, HERE))
+    mix = varied(tasks=[{"type": "k_smallest", "name": name} for name in ("a", "b")])
+    with pytest.raises(FileError, match="unknown key 'task'; did you mean 'tasks'"):
+        vary_recipe(mix, overrides_from({"task.symbols": 20}, HERE))
+
+
 @pytest.mark.parametrize(
     ("prompts", "times", "product"),
     [(48, 0.67, 32), (48, 2.67, 128), (5, 0.5, 3), (7, 0.5, 4), (3, 0.1, 1), (8, 2, 16)],
