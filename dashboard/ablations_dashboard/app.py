@@ -7,7 +7,7 @@ from ablations_dashboard.server.preload import IMPORTING
 with IMPORTING:
     from ablations_dashboard.selection.url import restore
     from ablations_dashboard.server.admission import require_token
-    from ablations_dashboard.views import compare, forecast, ladder, paper, recipes, run, search, sweeps
+    from ablations_dashboard.views import campaigns, compare, forecast, ladder, paper, recipes, run, search, sweeps
 
 st.set_page_config(page_title="Ablations", layout="wide")
 st.html(
@@ -24,6 +24,7 @@ page = st.navigation(
         st.Page(run.show, title="Run", url_path="run"),
         st.Page(recipes.show, title="Recipes", url_path="recipes"),
         st.Page(search.show, title="Search", url_path="search"),
+        st.Page(campaigns.show, title="Campaigns", url_path="campaigns"),
         st.Page(paper.show, title="Paper", url_path="paper"),
     ]
 )

@@ -7,5 +7,6 @@ ladder      a study at several scales
 run         one run: health, metrics, hours, rollouts, log, recipe
 recipes     two recipes side by side
 search      history, importances, Pareto front and trials of a search
+campaigns   loops that improve by themselves
 paper       findings of studies on the claims of the paper
 """

@@ -71,7 +71,7 @@ def campaign(
                 "runs": len(found.runs),
                 "compute": found.compute,
                 "expected_false_keeps": found.expected_false,
-                "says": best_lines(found) if best else [],
+                "says": best_lines(found),
                 "ledger": str(found.ledger.path),
             }
         )
@@ -90,7 +90,8 @@ def keep(
     ] = None,
     score: Annotated[list[float] | None, typer.Option(help="Score of one run, higher is better; repeatable.")] = None,
     variant: Annotated[
-        str | None, typer.Option(help="Variant of the sweep. Default: the name of the proposal.")
+        str | None,
+        typer.Option(help="Variant of the sweep. Default: the proposal's name; for the start the reference."),
     ] = None,
     log: LogOption = None,
     gpus: GpusOption = None,
@@ -135,7 +136,9 @@ def keep(
             refuse_idle("runs", {"--score": score, "--code": code, "--condition": condition})
             known = found.candidates.get(proposal) or (found.best if proposal == BEST_SO_FAR else None)
             at = next((run.conditions.get("budget") for run in found.runs), None)
-            new, identity = measured(home, runs, variant or (known.name if known else proposal), log, gpus, at)
+            is_start = not found.candidates or (known is not None and known.number == 0)
+            named = variant or (None if is_start else known.name if known else proposal)
+            new, identity = measured(home, runs, named, log, gpus, at)
         else:
             refuse_idle("--score", {"--variant": variant, "--log": log, "--gpus": gpus})
         step = None
@@ -174,9 +177,10 @@ def bare_scores(scores: list[float], conditions: list[str]) -> "list[NewRun]":
 
 
 def measured(
-    home: Path | None, names: list[str], variant: str, log: str | None, gpus: float | None, budget: str | None
+    home: Path | None, names: list[str], variant: str | None, log: str | None, gpus: float | None, budget: str | None
 ) -> "tuple[list[NewRun], str]":
-    """The runs of a sweep's variant, or of logs, at the compute of the campaign, and the identity of their recipe."""
+    """The runs of a sweep's variant, or of logs, at the compute of the campaign, and the identity of their recipe; None
+    is the reference."""
     from ablations.cli.read import foreign_runs, given
     from ablations.findings.fair_runs import runs_of_sweep
 
@@ -185,5 +189,5 @@ def measured(
         raise AblationsError(f"found {len(names)} sweeps; name one, with the variant in --variant")
     sweep = foreign.opened_one(find_home(home)) if foreign.kind else find_sweep(home, names[0])
     variants = [one.name for one in sweep.plan.variants]
-    named = variants[0] if len(variants) == 1 else known_variant(variant, sweep.plan).name
+    named = variants[0] if len(variants) == 1 else known_variant(variant or sweep.plan.reference, sweep.plan).name
     return runs_of_sweep(sweep, named, compute=float(budget.split()[0]) if budget else None)

@@ -23,6 +23,7 @@ from ablations.cli.exit_codes import WRONG_INPUT
 from ablations.cli.output import SCHEMA
 from ablations.cli.training import MOST_HOURS
 from ablations.files.lookup import SHIPPED
+from ablations.findings.campaign import campaign_names, read_campaign
 from ablations.home.home import Home
 from ablations.study.sweep import load_sweep
 from ablations.text import four_digits
@@ -31,7 +32,9 @@ from scalerl.recipe import Recipe
 
 INSTRUCTIONS = f"""\
 Ablation studies of reinforcement learning for language models: a sweep file in, a verdict out.
-Each tool returns the JSON of the command `platform` of its name, schema {SCHEMA}, documented in docs/formats.md."""
+Each tool returns the JSON of the command `platform` of its name, schema {SCHEMA}, documented in docs/formats.md.
+The tools campaign_* judge changes that you make one after the other; they answer in words, the last of which say what
+to do."""
 
 CHARGED = (*Recipe.model_fields, "batch", "generation", "optimiser", "model", "adapter")
 """Blocks of settings whose work the modelled cluster charges as compute."""
@@ -48,6 +51,11 @@ TaskToFit = Annotated[
     str | None, Field(description="Task whose curves to fit. Default: the only one, or all of a mix.")
 ]
 
+CampaignName = Annotated[str, Field(description="Name of the campaign.")]
+ProposalName = Annotated[str, Field(description='Short name of the change. "best" is the best so far.')]
+CodeFiles = Annotated[Sequence[str], Field(description="Files or folders of the proposal's code and settings.")]
+ChangeText = Annotated[str, Field(description="What the proposal changes, for the record.")]
+
 
 @dataclass(frozen=True, kw_only=True)
 class Tools:
@@ -61,6 +69,8 @@ class Tools:
     def server(self) -> MCPServer:
         asking = (self.list_sweeps, self.show, self.dry_run, self.design, self.status, self.compare, self.forecast)
         tools = [_tool(one, ToolAnnotations(read_only_hint=True)) for one in asking]
+        campaigns = (self.campaign_new, self.campaign_propose, self.campaign_decide)
+        tools += [_tool(one, ToolAnnotations(read_only_hint=False, destructive_hint=False)) for one in campaigns]
         if self.most_compute is not None:
             tools.append(_tool(self.sweep, ToolAnnotations(read_only_hint=False, destructive_hint=False)))
         return MCPServer("ablations", tools=tools, version=__version__, instructions=INSTRUCTIONS, log_level="WARNING")
@@ -136,6 +146,68 @@ class Tools:
         """Forecast every variant at larger budgets, and the likely leader."""
         return self._answer("forecast", [sweep], budget=budgets, score=score, task=task)
 
+    def campaign_new(
+        self,
+        campaign: Annotated[str, Field(description="Name of the campaign.")],
+        proposals: Annotated[int, Field(description="How many proposals you will try at most.")] = 200,
+        promise: Annotated[
+            Literal["at_most_one", "fdr"],
+            Field(description="At most one false keep in 95 % of campaigns, or at most a tenth of the keeps false."),
+        ] = "at_most_one",
+        margin: Annotated[float | None, Field(description="Smallest gain in score worth having.")] = None,
+        ceiling: Annotated[float | None, Field(description="Highest possible score.")] = None,
+    ) -> CallToolResult:
+        """Start a campaign: changes to a recipe, tried one after the other, each kept only if it beats the best so far
+        beyond luck. First record four runs of what you start from with campaign_decide."""
+        options = {"proposals": proposals, "promise": promise, "margin": margin, "ceiling": ceiling}
+        return self._said("campaign", [campaign], **options)
+
+    def campaign_propose(
+        self, campaign: CampaignName, proposal: ProposalName, code: CodeFiles, says: ChangeText = ""
+    ) -> CallToolResult:
+        """Record a proposal before it is run, by its code and settings; the answer says how many runs it needs, or that
+        the same has been tried before."""
+        if self.most_compute is not None and (spent := self._spent()) >= self.most_compute:
+            return _result(
+                f"campaigns have spent {four_digits(spent)} of compute, and this server allows {self.most_compute:g}; "
+                "stop, and report the best so far",
+                is_error=True,
+            )
+        return self._said("keep", [campaign, proposal], code=code, says=says)
+
+    def campaign_decide(
+        self,
+        campaign: CampaignName,
+        proposal: ProposalName,
+        scores: Annotated[
+            Sequence[float],
+            Field(description="Score of each new run, in the order in which they ran; higher is better."),
+        ] = (),
+        sweep: Annotated[
+            str | None, Field(description="Instead of scores: the sweep that trained the proposal.")
+        ] = None,
+        variant: Annotated[
+            str | None, Field(description="With sweep: its variant. Default: the proposal's name.")
+        ] = None,
+        code: CodeFiles = (),
+        conditions: Annotated[
+            Sequence[str], Field(description="name=value that all runs share, such as evaluation=held-out-2.")
+        ] = (),
+    ) -> CallToolResult:
+        """Record new runs of a proposal, of the start, or of "best", the best so far; the answer is keep, discard, run
+        again or same as before, and its last line says what to do next. Ask as often as you like."""
+        options = {"score": scores, "variant": variant, "code": code, "condition": conditions}
+        return self._said("keep", [campaign, proposal, sweep], **options)
+
+    def _spent(self) -> float:
+        """Compute of the runs of all campaigns in the home folder."""
+        return sum(read_campaign(self.home, name).compute for name in campaign_names(self.home))
+
+    def _said(self, command: str, arguments: Sequence[str | None], **options: Any) -> CallToolResult:
+        """The words of a command's answer instead of its document."""
+        found = self._answer(command, arguments, **options)
+        return found if found.is_error else _result("\n".join(json.loads(_text(found))["says"]))
+
     def sweep(
         self, file: SweepFile, scale: ScaleName = None, settings: SettingTexts = (), budget: BudgetText = None
     ) -> CallToolResult:
@@ -151,11 +223,12 @@ class Tools:
         if priced := self._priced(file, settings):
             return priced
         plan = json.loads(_text(planned))
-        if plan["left_gpu_hours"] > self.most_compute:
+        if plan["left_gpu_hours"] + (spent := self._spent()) > self.most_compute:
+            besides = f", campaigns have spent {four_digits(spent)}," if spent else ","
             return _result(
                 f"sweep '{plan['sweep']}': {four_digits(plan['left_gpu_hours'])} {plan['compute_name']} are left to "
-                f"train, and this server allows {self.most_compute:g}; choose a smaller budget, scale or study, or "
-                "restart `platform mcp` with a larger --most-compute",
+                f"train{besides} and this server allows {self.most_compute:g}; choose a smaller budget, scale or "
+                "study, or restart `platform mcp` with a larger --most-compute",
                 is_error=True,
             )
         arguments = shell_words([file], scale=scale, set=settings, budget=budget)
@@ -189,7 +262,7 @@ class Tools:
     def _answer(self, command: str, arguments: Sequence[str | None] = (), **options: Any) -> CallToolResult:
         """The document printed by a command; a tool error with the command's message if the command fails."""
         folders = readable_folders(self.home)
-        named = [Path(one) for one in (*arguments, options.get("scale")) if one]
+        named = [Path(one) for one in (*arguments, options.get("scale"), *options.get("code", ())) if one]
         for path in named:
             if (path.is_absolute() or ".." in path.parts or path.exists()) and not is_readable(path, folders):
                 return _result(f"{path}: {NOT_FOR_AGENTS}: {', '.join(folders)}", is_error=True)

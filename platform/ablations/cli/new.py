@@ -14,6 +14,8 @@ from ablations.nearest_name import did_you_mean
 from ablations.study.names import nameable
 from scalerl.durable import naming
 
+AGENT_FILES = Path(__file__).parent / "agent"
+"""Files of `--agent`."""
 STUDY = """\
 # A study: one reference, and variants that each differ from it in what is written here.
 # All keys: python -m ablations.study.reference. All settings: python -m scalerl.recipe.reference.
@@ -36,13 +38,19 @@ budget: {{compute: 1.0}}                 # per run, in the scale's unit; a large
 
 
 def new(
-    file: Annotated[Path, typer.Argument(help="File to write, for example sweeps/mine.yaml.")],
+    file: Annotated[Path, typer.Argument(help="File to write, for example sweeps/mine.yaml; with --agent a folder.")],
     recipe: Annotated[
         str, typer.Option(help="Recipe of the reference.", autocompletion=files_begun("recipe"))
     ] = "scalerl",
     scale: Annotated[str, typer.Option(help="Scale of the runs.", autocompletion=files_begun("scale"))] = "smoke",
+    agent: Annotated[
+        bool, typer.Option("--agent", help="Write a folder for an agent: SKILL.md, and a study whose recipe it edits.")
+    ] = False,
 ) -> None:
     """Write a commented sweep file to start from."""
+    if agent:
+        write_agent_folder(file)
+        return
     if file.suffix not in (".yaml", ".yml"):
         raise AblationsError(f"{file}: a sweep file ends in .yaml; write {file.with_suffix('.yaml')}")
     try:
@@ -60,4 +68,17 @@ def new(
         file.write_text(STUDY.format(file=file, name=file.stem, recipe=recipe, scale=scale))
     shown = f"{own_command()} sweep {shlex.quote(str(file))} --dry-run"
     said = f"wrote {file}; to see its runs and their cost, run `{shown}`"
+    console().print(said, markup=False, highlight=False, soft_wrap=True)
+
+
+def write_agent_folder(folder: Path) -> None:
+    """Write what an agent needs for a campaign of its own; AblationsError if a file of it exists."""
+    texts = {one.name.replace(".txt", ".py"): one.read_text() for one in sorted(AGENT_FILES.iterdir())}
+    if found := [name for name in texts if (folder / name).exists()]:
+        raise AblationsError(f"{folder / found[0]} exists; name another folder, or delete it")
+    folder.mkdir(parents=True, exist_ok=True)
+    for name, text in texts.items():
+        with naming(folder / name):
+            (folder / name).write_text(text)
+    said = f"wrote {', '.join(texts)} into {folder}; SKILL.md says how an agent goes on"
     console().print(said, markup=False, highlight=False, soft_wrap=True)

@@ -20,6 +20,8 @@ from waiting import wait_until
 
 from ablations.cli import mcp_tools
 from ablations.cli.mcp_tools import Tools, shell_words
+from ablations.findings.campaign import CampaignTerms, new_campaign
+from ablations.findings.fair_runs import NewRun
 from ablations.home.home import Home
 
 PLATFORM = [sys.executable, "-m", "ablations.cli"]
@@ -72,7 +74,9 @@ def test_tools_give_the_documents_and_the_errors_of_the_commands(tmp_path):
     names, (compared, planned, unknown, misnamed, refused) = session(
         tmp_path, talk, "--allow-sweeps", "--most-compute", "11249"
     )
-    assert names == {"list_sweeps", "show", "dry_run", "design", "status", "compare", "forecast", "sweep"}
+    campaigns = {"campaign_new", "campaign_propose", "campaign_decide"}
+    assert names - campaigns == {"list_sweeps", "show", "dry_run", "design", "status", "compare", "forecast", "sweep"}
+    assert campaigns < names
     assert answer(compared) == json.loads(printed(tmp_path, "paper", "loo", "--json").stdout)
     plan = answer(planned)
     assert (len(plan["runs"]), plan["left_gpu_hours"], plan["compute_name"]) == (6, 6 * 1875, "modelled GPU-hours")
@@ -90,6 +94,38 @@ def test_a_tool_for_sweeps_needs_a_limit(tmp_path):
         return {tool.name for tool in (await client.list_tools()).tools}
 
     assert "sweep" not in session(tmp_path, talk)
+
+
+def test_a_campaign_by_tools_says_what_to_do_next(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    code = tmp_path / "settings.yaml"
+    tools = Tools(home=Home(tmp_path / "home"), most_compute=None)
+
+    def said(result: CallToolResult) -> list[str]:
+        assert not result.is_error, result.content
+        lines = result.content[0].text.splitlines()
+        assert len(lines) <= 10
+        return lines
+
+    assert "4 runs of what you start from" in said(tools.campaign_new("night", proposals=20))[-1]
+    assert said(tools.campaign_decide("night", "start", [0.40, 0.41, 0.39]))[-1].startswith("Next: 1 more run of it")
+    assert said(tools.campaign_decide("night", "start", [0.405]))[-1].startswith("Next: propose a change")
+    code.write_text("rate: 0.1")
+    assert "Next: 1 more run of wider" in said(tools.campaign_propose("night", "wider", ["settings.yaml"]))[-1]
+    assert said(tools.campaign_propose("night", "again", ["settings.yaml"]))[0].startswith("Same as before")
+    assert said(tools.campaign_decide("night", "wider", [0.1]))[0].startswith("Discard: wider")
+    assert tools.campaign_propose("night", "outside", ["/etc/hostname"]).is_error
+    assert "unknown campaign 'day'" in tools.campaign_decide("day", "best", [0.4]).content[0].text
+
+
+def test_compute_of_campaigns_counts_towards_the_limit(tmp_path):
+    home = Home(tmp_path)
+    campaign = new_campaign(home, "night", CampaignTerms())
+    campaign.add("start", [NewRun(score=0.4, source="1f0c", compute=9.0, conditions={"scale": "smoke"})])
+    (refused,) = Tools(home=home, most_compute=9.0).campaign_propose("night", "wider", ["sweeps"]).content
+    assert "campaigns have spent 9 of compute, and this server allows 9" in refused.text
+    (refused,) = Tools(home=home, most_compute=11255.0).sweep("sweeps/demo.yaml", budget="3").content
+    assert "campaigns have spent 9, and this server allows 11255" in refused.text
 
 
 def test_a_comparison_without_a_fit_is_an_error_with_its_reasons(tmp_path):

@@ -1,9 +1,14 @@
 """A study to begin with: what `platform new` writes is a sweep file, its alternatives too."""
 
+import subprocess
+import sys
+
 import pytest
 from typer.testing import CliRunner
 
 from ablations.cli import app
+from ablations.cli.exit_codes import DISCARD, KEEP, RUN_AGAIN, SAME_AS_BEFORE, WRONG_INPUT
+from ablations.cli.new import AGENT_FILES
 from ablations.errors import AblationsError
 from ablations.study.expand import expand
 from ablations.study.sweep import load_sweep
@@ -54,3 +59,37 @@ def test_a_mistake_writes_nothing(tmp_path, arguments, said):
         raise done.exception
     assert [one.name for one in tmp_path.iterdir()] == ["there.yaml"]
     assert (tmp_path / "there.yaml").read_text() == "name: there\n"
+
+
+@pytest.mark.slow
+def test_a_folder_for_an_agent_is_a_campaign_that_runs(tmp_path, monkeypatch):
+    folder, home = tmp_path / "mine", f"--home={tmp_path / 'home'}"
+    assert written(folder, "--agent").exit_code == 0
+    assert {one.name for one in folder.iterdir()} == {"SKILL.md", "study.yaml", "settings.yaml", "train.py"}
+    with pytest.raises(AblationsError, match="exists; name another folder"):
+        CliRunner().invoke(app, ["new", str(folder), "--agent"], catch_exceptions=False)
+    monkeypatch.chdir(folder)
+
+    def platform(*arguments, code=0):
+        done = subprocess.run(
+            [sys.executable, "-m", "ablations.cli", *arguments, home], capture_output=True, text=True, check=False
+        )
+        assert done.returncode == code, done.stdout + done.stderr
+        return done.stdout
+
+    platform("sweep", "study.yaml")
+    platform("campaign", "night", "--proposals", "60")
+    start = platform("keep", "night", "start", "study")
+    assert "4 fresh runs" in start
+    assert platform("keep", "night", "start", "study") == start  # no run counts twice
+    assert platform("keep", "night", "again", "study", "--variant", "settings", code=12).startswith("Same as before")
+    # .046 higher with a run-to-run sd of .008, as the comparison of the same runs says too
+    assert platform("keep", "night", "faster", "study").startswith("Keep: faster")
+
+
+def test_the_skill_is_one_page_that_names_every_exit_code():
+    text = (AGENT_FILES / "SKILL.md").read_text()
+    assert text.startswith("---\nname: ")
+    assert len(text.splitlines()) <= 60
+    for code in (KEEP, DISCARD, RUN_AGAIN, SAME_AS_BEFORE, WRONG_INPUT):
+        assert f"| {code} |" in text

@@ -80,9 +80,13 @@ def answer_lines(campaign: Campaign, step: NextStep) -> list[str]:
 
 
 def best_lines(campaign: Campaign) -> list[str]:
-    """The best so far, how often it is measured, and its luck."""
+    """The best so far, how often it is measured, and its luck; of a new campaign its promise."""
     best = campaign.best
-    assert best is not None
+    if best is None:
+        return [
+            f"Campaign {campaign.name}: {promise_text(campaign)}.",
+            f"Next: {LEAST_OF_BEST} runs of what you start from: `platform keep {campaign.name} start --score SCORE`.",
+        ]
     lacking = LEAST_OF_BEST - len(best.fresh)
     found = [f"Best so far: {best.name}{_mean_text([run.score for run in best.fresh])}"]
     if best.number and (afresh := campaign.gain_afresh(best)) is not None and best.decision:
@@ -133,17 +137,17 @@ def answer_json(campaign: Campaign, step: NextStep | None, lines: list[str], exi
 def campaign_document(campaign: Campaign) -> Blocks:
     """What was tried and what became of it; the gains as they seemed and by fresh runs; cost and false keeps."""
     if not campaign.candidates:
-        return [Text(text=f"Nothing has been run yet. Start with `platform keep {campaign.name} start --score SCORE`.")]
+        return [Text(text=text) for text in best_lines(campaign)]
     words = [_word(campaign, one) for one in campaign.candidates.values() if one.number]
     num = {word: words.count(word) for word in CONCLUSION_TONES}
-    promise = PROMISES[campaign.terms.promise].format(campaign.terms.proposals)
     cost = f", {four_digits(campaign.compute)} of compute" if campaign.compute else ""
     lead = (
         f"{counted(len(words), 'proposal')}: {num['keep']} kept, {num['worse'] + num['no gain'] + num['spent']} "
         f"discarded ({num['worse']} as worse), {num['again']} undecided; {counted(len(campaign.runs), 'run')}{cost}."
     )
+    false = f"at most {campaign.expected_false:.2f} of {len(campaign.kept)}"
     notes = [
-        f"Promise: {promise}. Expected false keeps: at most {campaign.expected_false:.2f} of {len(campaign.kept)}.",
+        f"Promise: {promise_text(campaign)}. Expected false keeps: {false}.",
         *best_lines(campaign)[:2],
     ]
     return [
@@ -221,6 +225,11 @@ def _series(name: str, x: list[int], y: list[float], halves: list[float], place:
         name=name, legend=name, hover="{name}, {text}",
         texts=[f"proposal {at}: {value:+{FORM}}" for at, value in zip(x, values, strict=True)],
     )  # fmt: skip
+
+
+def promise_text(campaign: Campaign) -> str:
+    """The promise of a campaign."""
+    return PROMISES[campaign.terms.promise].format(campaign.terms.proposals)
 
 
 def _gain_text(gain: Interval) -> str:
