@@ -79,8 +79,8 @@ def on_the_wall(recipe):
     return ResolvedRecipe.model_validate(recipe.model_dump() | {"cluster": cluster})
 
 
-WALL_BUDGET = 2 * 3 / 3600
-"""Device-hours of three seconds of two devices."""
+WALL_BUDGET = 2 * 10 / 3600
+"""Device-hours of ten seconds of two devices: compiled kernels take some of them to load in each attempt."""
 
 
 def killed_and_finished(folder, warm_starts, moments):

@@ -1,7 +1,7 @@
 """The trainer's end of the process in which environments run.
 
     hosting.start(17, Start(seed=3, row={}))
-    hosting.replies(wait=True)                    [(17, Reply("1-32"))]
+    hosting.replies()                             [(17, Reply("1-32"))]
     hosting.act(17, "16")
 
 An episode is known by its start and its answers. So a process that died or was ended is replaced, and the episodes of
@@ -90,7 +90,7 @@ class Hosting:
         self._asked.append(EnvironmentCall(what="act", key=key, text=text))
 
     def demonstrate(self, key: int) -> None:
-        """EnvironmentCall for an answer that may be given now; it comes as a reply, and is not given."""
+        """Ask for an answer that may be given now; it comes as a reply, and is not given."""
         self._asked.append(EnvironmentCall(what="demonstrate", key=key))
 
     def forget(self, key: int) -> None:
@@ -220,11 +220,7 @@ class Hosting:
                 stdin=subprocess.PIPE,
                 stdout=subprocess.PIPE,
                 pass_fds=(page,),
-                env={
-                    **os.environ,
-                    "PYTHONPATH": path,
-                    "PYTHONHASHSEED": "0",
-                },  # the order of sets, in a resumed run too
+                env={**os.environ, "PYTHONPATH": path, "PYTHONHASHSEED": "0"},  # sets in the same order on a resume
             )
         os.close(page)
         settings = self.settings

@@ -155,7 +155,11 @@ class Programs:
                 self._launch(self._queue.popleft())
             while True:
                 for key in filter(self._works, list(self._running)):
-                    self._look_at(key)
+                    run = self._running[key]
+                    if run.process.poll() is not None:
+                        self._end(key, self._result(run, self.episodes[key]))
+                    elif time.monotonic() > run.deadline:
+                        self._end(key, Reply(f"took more than {self.settings.time_limit_s:g} s", end="timed_out"))
                 if not any(map(self._works, self._running)) or time.monotonic() >= deadline:
                     break
                 if self._found and wait_s is not None:
@@ -222,13 +226,6 @@ class Programs:
         run, exchanges = self._running[key], self.episodes[key].exchanges
         return run.asked < len(exchanges) or not exchanges or exchanges[-1].answer is not None
 
-    def _look_at(self, key: int) -> None:
-        run = self._running[key]
-        if run.process.poll() is not None:
-            self._end(key, self._result(run, self.episodes[key]))
-        elif time.monotonic() > run.deadline:
-            self._end(key, Reply(f"took more than {self.settings.time_limit_s:g} s", end="timed_out"))
-
     def _end(self, key: int, reply: Reply) -> None:
         """The episode is over; the generator hears of it when it has written the last turn."""
         self._stop(key)
@@ -240,8 +237,7 @@ class Programs:
             self._found.append((key, reply))
 
     def _stop(self, key: int) -> None:
-        run = self._running.pop(key, None)
-        if run is None:
+        if (run := self._running.pop(key, None)) is None:
             return
         self._keys = {secret: of for secret, of in self._keys.items() if of != key}
         with suppress(ProcessLookupError):

@@ -204,9 +204,8 @@ class EpisodeGenerator(Generator):
 
     def _hear_due(self) -> list[Finished]:
         """Take replies that arrive by now on the virtual clock."""
-        late, self._late = self._late, []
-        self._late = [one for one in late if not one[0] <= self._now]
-        arrived = [one for one in late if one[0] <= self._now]
+        arrived = [one for one in self._late if one[0] <= self._now]
+        self._late = [one for one in self._late if not one[0] <= self._now]  # also what has no time yet
         return [one for _, key, reply in arrived for one in self._answered(self._by_key[key], reply)]
 
     def _answered(self, episode: InProgress, reply: Reply | Asking) -> list[Finished]:
