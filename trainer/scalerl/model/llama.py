@@ -24,6 +24,7 @@ from scalerl.model.linear import is_plain, projected
 from scalerl.model.llama_files import RMS_EPS, ROPE_BASE, config_json, own_tensor, to_hugging_face
 from scalerl.model.packing import Packing
 from scalerl.model.policy import FP32, Policy, Precision, States, draw_normal
+from scalerl.model.shared_prompts import SharedPrompts
 from scalerl.model.size import ModelSize
 from scalerl.recipe import LlamaModel
 from scalerl.weights.hugging_face import Weights, refuse_unlike, refuse_unusable
@@ -230,6 +231,7 @@ class LlamaCache(KVCache):
         )
         self.policy = policy
         self._turns = policy.rotary(torch.arange(positions, device=policy.device))
+        self._shared = SharedPrompts(slots)
         self._graphs: DecodeGraphs | None = None
         if policy.device.type == "cuda":
             self.capture_steps()
@@ -257,6 +259,14 @@ class LlamaCache(KVCache):
         if self.kv[0] is not before:
             self._graphs.forget()
 
+    def put(self, taken: Tensor) -> None:
+        super().put(taken)
+        self._shared.forget()
+
+    def move(self, target: list[int], source: list[int]) -> None:
+        super().move(target, source)
+        self._shared.moved(target, source)
+
     def _step(self, tokens_n: Tensor, position_n: Tensor, reach: int, *prefills: Prefill) -> Tensor:
         """Logits [n, V] of one step, given room for `reach` positions; positions are on the device."""
         with self.policy.products():
@@ -267,6 +277,7 @@ class LlamaCache(KVCache):
         policy = self.policy
         if self._has_kernels():
             return self._compiled_step(tokens_n, position_n, prefills)
+        self._shared.forget()
         n = len(tokens_n)
         kind = FusedStep if position_n.device.type == "cuda" else DenseStep
         step = kind(position_n, reach, self.kv[0], policy.precision.products)
@@ -307,7 +318,7 @@ class LlamaCache(KVCache):
             norm=policy.norm.detach().numpy(),
             rounds=policy.precision.products == torch.bfloat16,
         )
-        tokens = StepTokens.of(tokens_n.numpy(), position_n.numpy(), prefills)
+        tokens = StepTokens.of(tokens_n.numpy(), position_n.numpy(), prefills, self._shared)
         return states_of_step(weights, self.kv, self._turns, tokens)
 
     def _has_kernels(self) -> bool:

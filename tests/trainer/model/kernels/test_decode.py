@@ -13,10 +13,11 @@ def drawn(*shape, seed=0):
     return np.random.default_rng(seed).normal(size=shape).astype(np.float32)
 
 
-def attended(query, keys, values, *, rounds=False):
+def attended(query, keys, values, *, prompt=None, shared=0, rounds=False):
     """Attention to all keys but the last two, which lie beyond the query's position."""
-    y = np.full(SIZE + 5, 7.0, np.float32)
-    attend_one(query, keys, values, len(keys) - 2, np.empty(len(keys), np.float32), rounds, y, 3)
+    y, own = np.full(SIZE + 5, 7.0, np.float32), np.stack((keys, values))
+    prompt = own if prompt is None else prompt
+    attend_one(query, prompt, shared, own, len(keys) - 2, np.empty(len(keys), np.float32), rounds, y, 3)
     assert (y[:3] == 7).all()
     assert (y[3 + SIZE :] == 7).all()
     return y[3 : 3 + SIZE]
@@ -51,6 +52,23 @@ def test_a_cache_in_bf16_gives_the_numbers_of_its_rounded_keys_and_values():
     query, keys, values = drawn(SIZE), *(torch.from_numpy(drawn(9, SIZE, seed=one)).bfloat16() for one in (1, 2))
     bits = (one.view(torch.int16).numpy().view(np.uint16) for one in (keys, values))
     np.testing.assert_array_equal(attended(query, *bits), attended(query, keys.float().numpy(), values.float().numpy()))
+
+
+@pytest.mark.parametrize("shared", [0, 3, 4, 7, 8, 9, 13, 40])
+def test_a_shared_prompt_gives_the_same_bits_wherever_it_is_read(shared):
+    query, keys, values = drawn(SIZE), drawn(13, SIZE, seed=1), drawn(13, SIZE, seed=2)
+    alone = attended(query, keys, values)
+    prompt = np.stack((keys, values))
+    np.testing.assert_array_equal(attended(query, keys, values, prompt=prompt, shared=shared), alone)
+    prompt[:, shared:] = np.nan  # positions that are not shared
+    np.testing.assert_array_equal(attended(query, keys, values, prompt=prompt, shared=shared), alone)
+
+
+def test_a_shared_prompt_is_read_from_its_source():
+    query, keys, values = drawn(SIZE), drawn(13, SIZE, seed=1), drawn(13, SIZE, seed=2)
+    prompt, alone = np.stack((keys, values)), attended(query, keys, values)
+    keys[:8] = values[:8] = np.nan
+    np.testing.assert_array_equal(attended(query, keys, values, prompt=prompt, shared=9), alone)
 
 
 def test_a_row_gets_the_first_positions_of_another():

@@ -6,7 +6,8 @@
 Every token attends to the cached positions of its own row up to its own. Blocks of `LANES` tokens are computed one
 after the other, and within a layer a block's keys and values are written before its attention; a row's tokens
 therefore come in the order of their positions. Prompts come first. What they share is copied to their other rows before
-the first decoded token.
+the first decoded token. Every row thus has all of its keys and values, but rows of one prompt read one copy of it, so
+that more of a step's reads stay in the processor's caches.
 
 With `rounds`, both factors of every product are rounded to BF16 and products are summed in float32, as on tensor cores:
 activations before each matrix, queries, keys and values after rotation, weights of attention before normalisation. The
@@ -37,6 +38,8 @@ from scalerl.model.kernels.step_tokens import Indices
 
 Cache = NDArray[np.float32] | NDArray[np.uint16]
 """Keys and values, in float32 or as the bits of BF16."""
+VALUES_AT_ONCE = 4
+"""Positions whose values are added at once."""
 
 
 def cached(number) -> np.float32:
@@ -81,14 +84,15 @@ def embed(
 
 @kernel
 def decode_layer(
-    x_BHR: Array, row_BR: Indices, position_BR: Indices, prompt_blocks: int, copies: Indices, cos_BPR: Array,
-    sin_BPR: Array, attention_norm_H: Array, qkv: Array, out: Array, mlp_norm_H: Array, gate_up: Array, down: Array,
-    eps: np.float32, cache: Cache, is_last: bool, rounds: bool,
+    x_BHR: Array, row_BR: Indices, position_BR: Indices, source_BR: Indices, shared_BR: Indices, prompt_blocks: int,
+    copies: Indices, cos_BPR: Array, sin_BPR: Array, attention_norm_H: Array, qkv: Array, out: Array,
+    mlp_norm_H: Array, gate_up: Array, down: Array, eps: np.float32, cache: Cache, is_last: bool, rounds: bool,
 ) -> None:  # fmt: skip
     """Replace the hidden states of all tokens by those after the layer, and cache their keys and values.
 
-    Lanes without a token have row -1. `copies` is [:, 3]: source row, target row, number of positions. `cache` is
-    [rows, heads, 2, positions, D]. Nothing reads what the last layer makes of a prompt.
+    Lanes without a token have row -1. Row `source` has the same first `shared` positions. `copies` is [:, 3]: source
+    row, target row, number of positions. `cache` is [rows, heads, 2, positions, D]. Nothing reads what the last layer
+    makes of a prompt.
     """
     hidden, width = len(attention_norm_H), down.shape[1]
     heads, positions, size = cache.shape[1], cache.shape[3], cache.shape[4]
@@ -128,8 +132,9 @@ def decode_layer(
             if row >= 0:
                 for head in range(heads):
                     query_D = qkv_RN[r, 3 * head * size : (3 * head + 1) * size]
-                    keys, values = cache[row, head, 0], cache[row, head, 1]
-                    attend_one(query_D, keys, values, position + 1, weights, rounds, attended_RH[r], head * size)
+                    prompt, own = cache[source_BR[b, r], head], cache[row, head]
+                    shared, length = shared_BR[b, r], position + 1
+                    attend_one(query_D, prompt, shared, own, length, weights, rounds, attended_RH[r], head * size)
         transpose(attended_RH, attended_HR)
         if rounds:
             round_factors(attended_HR, attended_HR)
@@ -159,22 +164,29 @@ def copy_row(source: Cache, target: Cache, length: int) -> None:
 
 @kernel
 def attend_one(
-    query_D: Array, keys: Cache, values: Cache, length: int, weights: Array, rounds: bool, y_H: Array, start: int
-) -> None:
-    """Attention of one query to the first `length` keys and values [positions, D], into D numbers of y from `start`.
+    query_D: Array, prompt: Cache, shared: int, own: Cache, length: int, weights: Array, rounds: bool, y_H: Array,
+    start: int,
+) -> None:  # fmt: skip
+    """Attention of one query to the first `length` keys and values, into D numbers of y from `start`.
 
     sum_t w_t v_t / sum_t w_t, with w_t = e^(s_t - max s) and s_t = q . k_t / sqrt(D).
+
+    `prompt` and `own` are [2, positions, D] and equal in the first `shared` positions. Whole `VALUES_AT_ONCE` of
+    these are read from `prompt`, so that sums do not depend on where a position is read.
     """
     size = len(query_D)
+    split = min(shared, length) // VALUES_AT_ONCE * VALUES_AT_ONCE
     scale = ONE / np.sqrt(np.float32(size))
     largest = np.float32(-np.inf)
-    for t in range(length):
-        score = ZERO
-        for d in range(size):
-            score += query_D[d] * cached(keys[t, d])
-        weights[t] = score * scale
-        if not weights[t] <= largest:
-            largest = weights[t]
+    for part in range(2):
+        keys = prompt[0] if part == 0 else own[0]
+        for t in range(0 if part == 0 else split, split if part == 0 else length):
+            score = ZERO
+            for d in range(size):
+                score += query_D[d] * cached(keys[t, d])
+            weights[t] = score * scale
+            if not weights[t] <= largest:
+                largest = weights[t]
     total = ZERO
     for t in range(length):
         weights[t] = exp(weights[t] - largest)
@@ -184,19 +196,22 @@ def attend_one(
             weights[t] = bfloat16(weights[t])
     for d in range(size):
         y_H[start + d] = ZERO
-    fours = length - length % 4
-    for t in range(0, fours, 4):
-        a, b, c, e = weights[t], weights[t + 1], weights[t + 2], weights[t + 3]
+    whole = length // VALUES_AT_ONCE * VALUES_AT_ONCE
+    for part in range(2):
+        values = prompt[1] if part == 0 else own[1]
+        for t in range(0 if part == 0 else split, split if part == 0 else whole, VALUES_AT_ONCE):
+            a, b, c, e = weights[t], weights[t + 1], weights[t + 2], weights[t + 3]
+            for d in range(size):
+                y_H[start + d] += (
+                    a * cached(values[t, d])
+                    + b * cached(values[t + 1, d])
+                    + c * cached(values[t + 2, d])
+                    + e * cached(values[t + 3, d])
+                )
+    last = own[1]
+    for t in range(whole, length):
         for d in range(size):
-            y_H[start + d] += (
-                a * cached(values[t, d])
-                + b * cached(values[t + 1, d])
-                + c * cached(values[t + 2, d])
-                + e * cached(values[t + 3, d])
-            )
-    for t in range(fours, length):
-        for d in range(size):
-            y_H[start + d] += weights[t] * cached(values[t, d])
+            y_H[start + d] += weights[t] * cached(last[t, d])
     share = ONE / total
     for d in range(size):
         y_H[start + d] *= share

@@ -56,9 +56,9 @@ def states_of_step(weights: BodyWeights, layers: list[Tensor], turns: Tensor, to
                 _factor(each, weights.rounds) for each in (one.qkv, one.out, one.gate_up, one.down)
             )
             decode_layer(
-                x_BHR, tokens.row_BR, tokens.position_BR, tokens.prompt_blocks, tokens.copies, cos_BPR, sin_BPR,
-                one.attention_norm, qkv, out, one.mlp_norm, gate_up, down, EPS, _numbers(layers[number]),
-                number == len(weights.layers) - 1, weights.rounds,
+                x_BHR, tokens.row_BR, tokens.position_BR, tokens.source_BR, tokens.shared_BR, tokens.prompt_blocks,
+                tokens.copies, cos_BPR, sin_BPR, one.attention_norm, qkv, out, one.mlp_norm, gate_up, down, EPS,
+                _numbers(layers[number]), number == len(weights.layers) - 1, weights.rounds,
             )  # fmt: skip
     hidden_NH = np.empty((tokens.num_decoded, hidden), np.float32)
     final_norm(x_BHR[tokens.prompt_blocks :], weights.norm, EPS, hidden_NH)

@@ -7,6 +7,7 @@ from numpy.typing import NDArray
 
 from scalerl.model.kernels.rows import LANES
 from scalerl.model.kv_cache import Prefill
+from scalerl.model.shared_prompts import SharedPrompts
 
 Indices = NDArray[np.int64]
 
@@ -18,6 +19,10 @@ class StepTokens:
     token_BR: Indices
     row_BR: Indices
     position_BR: Indices
+    source_BR: Indices
+    """Rows with the same first positions of the cache."""
+    shared_BR: Indices
+    """The number of these positions."""
     prompt_blocks: int
     """Blocks of prompts, before those of decoded rows."""
     num_decoded: int
@@ -25,18 +30,28 @@ class StepTokens:
     """[:, 3]: a row that reads a prompt, another row with this prompt, and the prompt's length."""
 
     @classmethod
-    def of(cls, token_n: Indices, position_n: Indices, prefills: tuple[Prefill, ...]) -> "StepTokens":
-        """StepTokens of a step that decodes these tokens of the first n rows."""
+    def of(
+        cls, token_n: Indices, position_n: Indices, prefills: tuple[Prefill, ...], shared: SharedPrompts
+    ) -> "StepTokens":
+        """StepTokens of a step that decodes these tokens of the first n rows; `shared` takes note of its prompts."""
         parts, copies = [], []
         for one in prefills:
-            parts.append(_later_turns(one) if one.position is not None else _prompts(one, position_n, copies))
+            if one.position is not None:
+                parts.append(_later_turns(one))
+                continue
+            parts.append(_prompts(one, position_n, copies))
+            rows = one.rows.numpy()
+            shared.cached(rows, one.prompts.numpy(), position_n[rows])
         prompts = [_in_blocks(np.concatenate(parts, axis=1))] if parts else []
-        decoded = _in_blocks(np.stack((token_n, np.arange(len(token_n)), position_n)))
-        token_BR, row_BR, position_BR = np.concatenate((*prompts, decoded), axis=1)
+        row_n, source_n, shared_n = np.arange(len(token_n)), *shared.sources(position_n)
+        decoded = _in_blocks(np.stack((token_n, row_n, position_n, source_n, shared_n)))
+        token_BR, row_BR, position_BR, source_BR, shared_BR = np.concatenate((*prompts, decoded), axis=1)
         return cls(
             token_BR=token_BR,
             row_BR=row_BR,
             position_BR=position_BR,
+            source_BR=source_BR,
+            shared_BR=shared_BR,
             prompt_blocks=prompts[0].shape[1] if prompts else 0,
             num_decoded=len(token_n),
             copies=np.array(copies, dtype=np.int64).reshape(-1, 3),
@@ -64,15 +79,16 @@ def _later_turns(prefill: Prefill) -> Indices:
 
 
 def _chosen(token_PW: Indices, row_P: Indices, position_PW: Indices, is_token_PW: NDArray[np.bool_]) -> Indices:
-    """Tokens, rows and positions, [3, tokens], row by row."""
+    """Tokens, rows, positions, and that nothing is read from another row, [5, tokens], row by row."""
     row_PW = np.broadcast_to(row_P[:, None], token_PW.shape)
-    return np.stack((token_PW[is_token_PW], row_PW[is_token_PW], position_PW[is_token_PW]))
+    row_N = row_PW[is_token_PW]
+    return np.stack((token_PW[is_token_PW], row_N, position_PW[is_token_PW], row_N, np.zeros_like(row_N)))
 
 
 def _in_blocks(tokens: Indices) -> Indices:
-    """[3, blocks, LANES] of tokens, rows and positions [3, tokens]."""
+    """[5, blocks, LANES] of tokens, rows, positions, sources and shared positions [5, tokens]."""
     number = tokens.shape[1]
-    blocks = np.zeros((3, -(-number // LANES) * LANES), dtype=np.int64)
+    blocks = np.zeros((len(tokens), -(-number // LANES) * LANES), dtype=np.int64)
     blocks[1] = -1
     blocks[:, :number] = tokens
-    return blocks.reshape(3, -1, LANES)
+    return blocks.reshape(len(tokens), -1, LANES)
