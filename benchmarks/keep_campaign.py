@@ -42,8 +42,8 @@ from scalerl.run.train import train
 
 SETTINGS: dict[str, tuple[str, str]] = {
     "optimiser.learning_rate": ("1e-4", "5e-4"),
-    "batch.generations": ("4", "8"),
-    "generation.temperature": ("0.6", "1.0"),
+    "batch.generations": ("8", "4"),
+    "generation.temperature": ("1.0", "0.8"),
     "loss.type": ("cispo", "dapo"),
     "aggregation": ("prompt", "token"),
     "zero_variance": ("drop", "keep"),

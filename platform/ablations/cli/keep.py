@@ -12,6 +12,7 @@ from ablations.cli.options import GpusOption, HomeOption, JsonOption, LogOption,
 from ablations.cli.output import console, print_json, tell
 from ablations.errors import AblationsError
 from ablations.home.home import find_home
+from scalerl.durable import write_atomically
 
 if TYPE_CHECKING:
     from ablations.findings.fair_runs import NewRun
@@ -39,6 +40,7 @@ def campaign(
         Path | None,
         typer.Option(exists=True, dir_okay=False, help="File of evaluation prompts, for `platform keep --trained-on`."),
     ] = None,
+    to: Annotated[Path | None, typer.Option(help="Also write what is shown to this HTML file.")] = None,
     home: HomeOption = None,
     as_json: JsonOption = False,
 ) -> None:
@@ -46,6 +48,7 @@ def campaign(
     discarded, what it cost, and how many keeps are expected to be false."""
     from ablations.findings.campaign import CampaignTerms, new_campaign, read_campaign
     from ablations.report.documents.campaign import best_lines, campaign_document
+    from ablations.report.writers.page import page_of
     from ablations.report.writers.terminal import print_document
 
     given = {"promise": promise, "margin": margin, "ceiling": ceiling, "evaluation": evaluation}
@@ -59,6 +62,8 @@ def campaign(
         if evaluation is not None:
             terms["evaluation"] = str(evaluation.absolute())
         found = new_campaign(find_home(home), name, CampaignTerms(proposals=proposals, **terms))
+    if to is not None:
+        write_atomically(to, page_of(campaign_document(found), title=f"Campaign {name}").encode())
     if as_json:
         best = found.best
         print_json(

@@ -9,6 +9,7 @@ import time
 
 import numpy as np
 import pytest
+from places import REPOSITORY
 from typer.testing import CliRunner
 
 from ablations.cli import app
@@ -159,7 +160,40 @@ def test_an_edited_score_is_found_and_named(keep):
 def test_a_campaign_is_shown(keep):
     keep("best", scores=[0.402], code=0)
     keep("broken", "--says=a rate of 3", scores=[0.1], code=10)
-    text = run("campaign", "night", f"--home={keep.home}")
+    page = keep.home / "night.html"
+    text = run("campaign", "night", f"--to={page}", f"--home={keep.home}")
+    assert "a rate of 3" in page.read_text()
     assert "1 proposal: 0 kept, 1 discarded (1 as worse), 0 undecided; 10 runs." in text
     assert "discard: worse" in text
     assert "a rate of 3" in text
+
+
+SITUATIONS = json.loads((REPOSITORY / "tests/data/agent_situations.json").read_text())
+
+
+@pytest.mark.parametrize("one", SITUATIONS, ids=[one["name"] for one in SITUATIONS])
+def test_a_situation_that_agents_are_examined_in_is_answered_as_written(tmp_path, one):
+    home, code = f"--home={tmp_path}", tmp_path / "settings.yaml"
+    run("campaign", "night", "--proposals=20", home)
+
+    def call(proposal, scores, settings=None, condition=None):
+        options = [f"--score={score}" for score in scores]
+        if settings:
+            code.write_text(settings)
+            options.append(f"--code={code}")
+        if condition:
+            options.append(f"--condition={condition}")
+        return CliRunner().invoke(app, ["keep", "night", proposal, *options, home])
+
+    for before in one["before"]:
+        assert call(*before).exit_code in (0, 10, 11)
+    ledger = tmp_path / "campaigns" / "night" / "ledger.jsonl"
+    if "edit" in one:
+        ledger.write_text(ledger.read_text().replace(*one["edit"]))
+    done = call(*one["ask"])
+    if one["code"] == 2:
+        assert isinstance(done.exception, AblationsError)
+        assert str(done.exception).replace(str(ledger), "LEDGER").startswith(one["begins"])
+    else:
+        assert done.exit_code == one["code"], done.output
+        assert done.output.startswith(one["begins"])

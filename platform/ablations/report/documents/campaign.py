@@ -49,19 +49,16 @@ def answer_lines(campaign: Campaign, step: NextStep) -> list[str]:
     if step.word == "again":
         due = [f"{counted(step.own_runs, 'more run')} of {name}"] if step.own_runs else []
         due += [f"{counted(step.best_runs, 'more run')} of the best, {best.name}"] if step.best_runs else []
-        enough = (
-            f"{judged.enough} runs in all would keep it with a chance of 80 %" if judged.enough else "no number would"
-        )
+        enough = f"{judged.enough} runs in all" if judged.enough else "no number of runs"
+        if seen:
+            most = f"the most worth making is {JUDGED_AT[-1]}"
+            seen.append(f"If the gain is as large as seen, {enough} would keep it with a chance of 80 %; {most}.")
+        named = [name] * (step.own_runs > 0) + [BEST_SO_FAR] * (step.best_runs > 0)
+        commands = " and ".join(f"`platform keep {campaign.name} {one} --score SCORE`" for one in named)
         return [
             f"Run again: {name}. {_sentence(REASONS['again'])}",
             *seen,
-            *(
-                [f"If the gain is as large as seen, {enough}; the most worth running is {JUDGED_AT[-1]}."]
-                if seen
-                else []
-            ),
-            f"Next: {' and '.join(due)}, one after the other in turn; record each with `platform keep {campaign.name} "
-            f"{name if step.own_runs else BEST_SO_FAR} --score SCORE`.",
+            f"Next: {' and '.join(due)}{', in turn' if len(due) > 1 else ''}; record each with {commands}.",
         ]
     if step.word == "keep":
         return [
