@@ -24,12 +24,12 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 import numpy as np
-from scipy.special import stdtr, stdtrit
+from scipy.special import fdtrc, stdtr, stdtrit
 
 from ablations.answers.half_widths import POWER
 from ablations.answers.interval import TAIL, Interval
-from ablations.answers.repeats import Repeats
-from ablations.answers.run_to_run import run_to_run
+from ablations.answers.repeats import CommonSpread, Repeats
+from ablations.answers.run_to_run import STANDS_OUT, run_to_run
 
 JUDGED_AT = (1, 2, 4, 8, 12, 16)
 """Runs of a proposal after which it is judged; the last is the most that is worth running."""
@@ -54,13 +54,15 @@ CONCLUSIONS: tuple[Conclusion, ...] = ("again", "keep", "worse", "no gain", "spe
 
 @dataclass(frozen=True, kw_only=True)
 class Look:
-    """The runs seen at one look: the proposal's first ones, and those of the best by then.
+    """The runs seen at one look: the proposal's first ones, those of the best by then, and all runs by then.
 
-    Look(proposal=(0.61, 0.63), best=(0.59, 0.60, 0.58, 0.61))
+    Look(proposal=(0.61, 0.63), best=(0.59, 0.60, 0.58, 0.61), groups=((0.61, 0.63), (0.59, 0.60, 0.58, 0.61)))
     """
 
     proposal: tuple[float, ...]
     best: tuple[float, ...]
+    groups: tuple[tuple[float, ...], ...]
+    """The runs of each candidate of the campaign, which tell the spread."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -86,39 +88,39 @@ class Judged:
     """The smallest gain worth having."""
 
 
-def judge(looks: Sequence[Look], groups: Sequence[Sequence[float]], *, level: float, margin: float | None) -> Judged:
+def judge(looks: Sequence[Look], *, level: float, margin: float | None) -> Judged:
     """Judge a proposal at its looks so far, in order; the first one that decides counts.
 
-    `groups` are the runs of every candidate of the campaign, which tell the spread. `margin` is the smallest gain worth
-    having, by default one standard deviation.
+    `margin` is the smallest gain worth having, by default one standard deviation.
     """
-    repeats = [Repeats.of(one, [0.0] * len(one)) for one in groups]
-    spread = run_to_run(repeats)
-    if not looks or not spread.is_known or spread.within.sd <= LEAST_SPREAD:
-        return Judged(
-            word="again", gain=None, num_runs=0, due=JUDGED_AT[len(looks)], enough=None, sd=None, margin=margin
-        )
-    worth = spread.within.sd if margin is None else margin
-    word, place, gain = CONCLUSIONS[0], 0, 0.0
-    sd, freedom, error = spread.within.sd, spread.within.freedom, 0.0
+    due = JUDGED_AT[min(len(looks), len(JUDGED_AT) - 1)]
+    found = Judged(word="again", gain=None, num_runs=0, due=due, enough=None, sd=None, margin=margin)
     for place, look in enumerate(looks):
-        n, m = len(look.proposal), len(look.best)
-        gain = float(np.mean(look.proposal) - np.mean(look.best))
-        sd, freedom = spread.within.sd, spread.within.freedom
-        error = sd * math.sqrt(1 / n + 1 / m)
-        if wider := spread.stands_out(Repeats.of(look.proposal, [0.0] * n)):
-            error, freedom = sd * math.sqrt(wider**2 / n + 1 / m), n - 1.0
-        word = CONCLUSIONS[int(words_at(place, gain, error, freedom, level=level, margin=worth))]
-        if word != "again":
+        spread = run_to_run([Repeats.of(one, [0.0] * len(one)) for one in look.groups]).within
+        if spread.freedom > 0 and spread.sd > LEAST_SPREAD:
+            found = _judged_at(place, look, spread, level=level, margin=margin)
+        if found.word != "again":
             break
+    return found
+
+
+def _judged_at(place: int, look: Look, spread: CommonSpread, *, level: float, margin: float | None) -> Judged:
+    n, m, sd, freedom = len(look.proposal), len(look.best), spread.sd, spread.freedom
+    own = float(np.var(look.proposal, ddof=1)) if n > 1 else 0.0
+    variance = sd**2
+    if n > 1 and fdtrc(n - 1, freedom, own / variance) < STANDS_OUT:  # it scatters more than others
+        variance, freedom = own, n - 1.0
+    gain = float(np.mean(look.proposal) - np.mean(look.best))
+    error, worth = math.sqrt(variance / n + sd**2 / m), sd if margin is None else margin
+    word = CONCLUSIONS[int(words_at(place, gain, error, freedom, level=level, margin=worth))]
     half = float(stdtrit(freedom, 1 - TAIL * LEFT_AT[place])) * error
     is_open = word == "again"
     return Judged(
         word=word,
         gain=Interval(estimate=gain, lo=gain - half, hi=gain + half),
-        num_runs=JUDGED_AT[place],
+        num_runs=n,
         due=JUDGED_AT[place + 1] if is_open else 0,
-        enough=_enough(gain, sd, freedom, len(looks[place].best), place, level) if is_open else None,
+        enough=_enough(gain, math.sqrt(variance), freedom, m, place, level) if is_open else None,
         sd=sd,
         margin=worth,
     )

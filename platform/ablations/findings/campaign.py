@@ -11,6 +11,7 @@ lines (`ablations.home.ledger`): each run of the best is one of the campaign's l
 measured afresh, since the runs by which it was chosen flatter it.
 """
 
+import math
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass, field
@@ -82,11 +83,6 @@ class Candidate:
         return self.decision["line"] if self.decision and self.decision["word"] == "keep" else None
 
     @property
-    def challenge(self) -> list[float]:
-        """Scores before it was the best."""
-        return [run.score for run in self.runs if self.crowned is None or run.line < self.crowned]
-
-    @property
     def fresh(self) -> list[CampaignRun]:
         """Runs since it was the best."""
         return [run for run in self.runs if self.crowned is not None and run.line > self.crowned]
@@ -134,8 +130,7 @@ class Campaign:
                     self.candidates[line["of"]].runs.append(CampaignRun(**{name: line[name] for name in names}))
                 case _:
                     self.candidates[line["of"]].decision = line
-        for name in ("groups", "spread"):
-            self.__dict__.pop(name, None)
+        self.__dict__.pop("spread", None)
 
     @property
     def best(self) -> Candidate | None:
@@ -176,19 +171,21 @@ class Campaign:
         levels = [one.decision["level"] for one in self.candidates.values() if one.decision]
         return min(sum(levels), float(len(self.kept)))
 
-    @cached_property
-    def groups(self) -> list[list[float]]:
-        """Scores that differ by chance alone; long series of a best in parts, since a machine drifts."""
-        found: list[list[float]] = []
+    def groups(self, until: int) -> tuple[tuple[float, ...], ...]:
+        """Scores up to a line that differ by chance alone; long series of a best in parts, since a machine drifts."""
+        found: list[tuple[float, ...]] = []
         for one in self.candidates.values():
-            fresh = [run.score for run in one.fresh]
-            found += [one.challenge, *(fresh[at : at + WINDOW] for at in range(0, len(fresh), WINDOW))]
-        return [one for one in found if one]
+            runs = [run for run in one.runs if run.line <= until]
+            crowned = math.inf if one.crowned is None else one.crowned
+            fresh = [run.score for run in runs if run.line > crowned]
+            found.append(tuple(run.score for run in runs if run.line < crowned))
+            found += [tuple(fresh[at : at + WINDOW]) for at in range(0, len(fresh), WINDOW)]
+        return tuple(one for one in found if one)
 
     @cached_property
     def spread(self) -> RunToRun:
         """The run-to-run spread of the campaign."""
-        return run_to_run([Repeats.of(one, [0.0] * len(one)) for one in self.groups])
+        return run_to_run([Repeats.of(one, [0.0] * len(one)) for one in self.groups(len(self.lines))])
 
     def level(self, proposal: Candidate) -> float:
         """The probability with which a proposal may be kept falsely."""
@@ -200,7 +197,7 @@ class Campaign:
         assert best is not None
         looks, own_runs, best_runs = self._looks(proposal, best)
         level = self.level(proposal)
-        found = judge(looks, self.groups, level=level, margin=self.terms.margin)
+        found = judge(looks, level=level, margin=self.terms.margin)
         if found.word != "again":
             own_runs = best_runs = 0
         return NextStep(
@@ -225,7 +222,8 @@ class Campaign:
                 return looks, max(lacks_own, 0), max(lacks_best, 0)
             at = max(proposal.runs[num - 1].line, beside[num - 1].line, fresh[LEAST_OF_BEST - 1].line)
             of_best = [run.score for run in fresh if run.line <= at][-WINDOW:]
-            looks.append(Look(proposal=tuple(run.score for run in proposal.runs[:num]), best=tuple(of_best)))
+            seen = tuple(run.score for run in proposal.runs[:num])
+            looks.append(Look(proposal=seen, best=tuple(of_best), groups=self.groups(at)))
         return looks, 0, 0
 
     def find(self, name: str) -> Candidate:

@@ -9,13 +9,17 @@ from ablations.answers.keep import CONCLUSIONS, JUDGED_AT, KEPT_AT, LEFT_AT, Loo
 LEVEL = 0.0046
 
 
-def looks_of(proposal, best):
-    return [Look(proposal=tuple(proposal[:n]), best=tuple(best[: max(n, 4)])) for n in JUDGED_AT if n <= len(proposal)]
+def look(proposal, best, others=()):
+    groups = tuple(tuple(map(float, one)) for one in (proposal, best, *others))
+    return Look(proposal=groups[0], best=groups[1], groups=groups)
 
 
-def judged(proposal, best, **given):
-    given = {"level": LEVEL, "margin": None, **given}
-    return judge(looks_of(proposal, best), [proposal, best], **given)
+def looks_of(proposal, best, others=()):
+    return [look(proposal[:n], best[: max(n, 4)], others) for n in JUDGED_AT if n <= len(proposal)]
+
+
+def judged(proposal, best, others=()):
+    return judge(looks_of(proposal, best, others), level=LEVEL, margin=None)
 
 
 @pytest.mark.parametrize("shift", [0.0105, 0.012, 0.0135, 0.016])
@@ -24,12 +28,7 @@ def test_a_proposal_is_kept_where_a_t_test_at_the_share_of_the_look_says_so(shif
     proposal = np.array([0.401, 0.396, 0.409, 0.403, 0.398, 0.406, 0.402, 0.405]) + shift
     place = JUDGED_AT.index(8)
     p = stats.ttest_ind(proposal, best, alternative="greater").pvalue
-    found = judge(
-        [Look(proposal=tuple(proposal), best=tuple(best))] * (place + 1),
-        [tuple(proposal), tuple(best)],
-        level=LEVEL,
-        margin=0,
-    )
+    found = judge([look(proposal, best)] * (place + 1), level=LEVEL, margin=0)
     # The same eight runs at every look: the last has the largest share of the level, so it decides if none does before.
     assert (found.word == "keep") == (p < LEVEL * max(KEPT_AT[: place + 1]))
 
@@ -56,11 +55,11 @@ def test_the_answer_is_the_same_whether_asked_after_every_run_or_once():
     rng, words = np.random.default_rng(3), set()
     for effect in (-0.1, 0.0, 0.01, 0.02, 0.04) * 8:
         best, proposal = rng.normal(0.4, 0.014, 16), rng.normal(0.4 + effect, 0.014, 16)
-        looks, groups = looks_of(proposal, best), [proposal.tolist(), best.tolist()]
+        looks = looks_of(proposal, best)
         given = {"level": LEVEL, "margin": None}
-        every = [judge(looks[:number], groups, **given) for number in range(1, len(JUDGED_AT) + 1)]
+        every = [judge(looks[:number], **given) for number in range(1, len(JUDGED_AT) + 1)]
         first = next(one for one in every if one.word != "again")
-        once = judge(looks, groups, **given)
+        once = judge(looks, **given)
         assert (once.word, once.num_runs, once.gain) == (first.word, first.num_runs, first.gain)
         words.add(once.word)
     assert words == {"keep", "worse", "no gain", "spent"}
@@ -72,9 +71,9 @@ def test_shares_of_the_looks_add_up_and_equal_proposals_are_kept_as_seldom_as_pr
     rng, num, level = np.random.default_rng(11), 200_000, 0.05
     best, proposal = rng.normal(size=(num, 48)), rng.normal(size=(num, 16))
     kept, is_open = 0, np.ones(num, bool)
-    for place, look in enumerate(JUDGED_AT):
-        gain = proposal[:, :look].mean(1) - best[:, : 32 + look].mean(1)
-        error = np.full(num, np.sqrt(1 / look + 1 / (32 + look)))
+    for place, runs in enumerate(JUDGED_AT):
+        gain = proposal[:, :runs].mean(1) - best[:, : 32 + runs].mean(1)
+        error = np.full(num, np.sqrt(1 / runs + 1 / (32 + runs)))
         said = np.where(is_open, words_at(place, gain, error, 1e9, level=level, margin=1.0), 0)
         kept += np.sum(said == CONCLUSIONS.index("keep"))
         is_open &= said == 0
@@ -86,7 +85,7 @@ def test_a_proposal_that_scatters_more_is_judged_by_its_own_spread():
     calm = [rng.normal(0.4, 0.005, 8) for _ in range(6)]
     wild = np.array([0.41, 0.39, 0.50, 0.31, 0.44, 0.36, 0.47, 0.33])
     best = rng.normal(0.4, 0.005, 8)
-    found = judge(looks_of(wild, best), [one.tolist() for one in (*calm, best, wild)], level=LEVEL, margin=None)
+    found = judged(wild, best, calm)
     assert found.word == "again"
     assert found.num_runs == 8
     assert found.gain is not None
@@ -95,14 +94,16 @@ def test_a_proposal_that_scatters_more_is_judged_by_its_own_spread():
 
 
 def test_runs_that_would_be_enough_are_said():
-    best = [0.40, 0.41, 0.39, 0.40] * 4
-    near, far = judged([0.412, 0.418], best), judged([0.400, 0.412], best)
-    assert near.enough == 8
+    best = [0.40, 0.41, 0.39, 0.40]
+    near, far = judged([0.412, 0.418], best, [best] * 5), judged([0.400, 0.412], best, [best] * 5)
+    # sd .0080 with 19 degrees of freedom: at 8 runs t is expected at 3.95 and must pass 3.22, which it does in .76 of
+    # the cases; at 12 at 4.76, and must pass 3.46: .90.
+    assert near.enough == 12
     assert far.enough is None
 
 
 def test_nothing_is_said_while_the_spread_is_unknown():
-    found = judge([Look(proposal=(0.9,), best=(0.4,))], [[0.9], [0.4]], level=LEVEL, margin=None)
+    found = judge([look([0.9], [0.4])], level=LEVEL, margin=None)
     assert (found.word, found.gain, found.sd) == ("again", None, None)
 
 
