@@ -3,7 +3,7 @@ generator that sums its head in parts.
 
     python benchmarks/engine_mismatch.py            # needs `make engines`; a minute
 
-All begin with the warm start of scale `bench`, and generate three batches with the weights that score them. A row has
+All begin with the warm start of scale `bench_november`, and generate three batches with the weights that score them. A row has
 the distribution of |log pi_gen - log pi_train| over the policy's own tokens, in nats. Writes
 `results/engine_mismatch.json`.
 """
@@ -42,7 +42,7 @@ def main() -> None:
 
 def measured(folder: Path, **settings: Any) -> dict[str, Any]:
     """One row: what was set, and the distribution."""
-    scale = yaml.safe_load(files_of("scale")["bench"].read_text())
+    scale = yaml.safe_load(files_of("scale")["bench_november"].read_text())
     off_policy = {"off_policy": {"type": "ppo_off_policy", "k": 1}, "curriculum": {"type": "uniform"}}
     scale.pop("resources")
     recipe = ResolvedRecipe.model_validate(scale | off_policy | settings)

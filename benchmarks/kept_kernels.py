@@ -1,4 +1,4 @@
-"""Memory and processor time of a short run at `bench` by the number of kernels that oneDNN keeps, one shape each.
+"""Memory and processor time of a short run at `bench_november` by the number of kernels that oneDNN keeps, one shape each.
 
 python benchmarks/kept_kernels.py [TURNS]
 
@@ -11,7 +11,7 @@ import sys
 import tempfile
 from statistics import median
 
-RUN = ["-m", "ablations.cli", "train", "scalerl", "--scale", "bench", "--budget", "0.1"]
+RUN = ["-m", "ablations.cli", "train", "scalerl", "--scale", "bench_november", "--budget", "0.1"]
 CAPACITIES = ("1024", "64")
 
 

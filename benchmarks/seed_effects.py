@@ -2,7 +2,7 @@
 
     python benchmarks/seed_effects.py           # reads docs/results/paper/*.csv.gz; a second
 
-All runs of scale `bench` with one seed begin with the same warm start and draw the same prompts. The level of a run,
+All runs of scale `bench_november` with one seed begin with the same warm start and draw the same prompts. The level of a run,
 the mean of its readings in the last third of the compute, is taken apart over variants v and seeds s:
 
     level_vs = variant_v + seed_s + rest_vs
@@ -26,7 +26,7 @@ from scipy.stats import f
 
 CURVES = Path(__file__).parents[1] / "docs/results/paper"
 UNIT = 200.0
-"""Modelled GPU-hours of scale `bench`."""
+"""Modelled GPU-hours of scale `bench_november`."""
 UNITS = (1, 4)
 
 

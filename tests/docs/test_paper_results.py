@@ -79,7 +79,7 @@ def test_the_card_of_a_published_study_has_the_recipe_and_the_runs_of_its_file()
     head = yaml.safe_load(text.split("---\n")[1])
     file = CARD.parent / head["configs"][0]["data_files"]
     rows = list(csv.DictReader(gzip.decompress(file.read_bytes()).decode().splitlines()))
-    study = expand(files_of("study")["fig2"])
+    study = expand(files_of("study")["fig2"], scale="bench_november")
     assert {(one["curve"], int(one["seed"]), one["run"]) for one in rows} == {
         (run.variant, run.seed, run.id) for run in study.runs
     }

@@ -9,7 +9,7 @@ from ablations.study.expand import expand
 from ablations.study.family import ScaleFamily
 from ablations.study.resolve import load_resolved, planned_scale
 
-BENCH = REPOSITORY / "recipes/scales/bench.yaml"
+BENCH = REPOSITORY / "recipes/scales/bench_november.yaml"
 
 
 @pytest.fixture
@@ -24,18 +24,18 @@ def study(tmp_path):
     return made
 
 
-@pytest.mark.parametrize(("scale", "written"), [("bench", "bench"), ("bench-size16", "bench_16x")])
+@pytest.mark.parametrize(("scale", "written"), [("bench_november", "bench_november"), ("bench_november-size16", "bench_16x")])
 def test_a_family_by_model_size_makes_the_runs_of_the_scales_that_were_written_by_hand(study, scale, written):
-    family = study("{of: bench, model_size: [1, 4, 16]}", scale)
+    family = study("{of: bench_november, model_size: [1, 4, 16]}", scale)
     assert family.scale == scale
     assert family.reference.recipe.identity(0) == load_resolved("scalerl", written).identity(0)
 
 
 def test_lists_go_together_and_name_what_differs(study):
-    family = "{of: bench, model_size: [0.25, 1, 2.25], length: [1, 1, 2], batch: [1, 1, 2]}"
-    names = ScaleFamily(of="bench", model_size=(0.25, 1, 2.25), length=(1, 1, 2), batch=(1, 1, 2)).names
-    assert names == ("bench-size0.25", "bench", "bench-size2.25-length2-batch2")
-    # Of bench: 2 heads of 32, mlp 128, 8 + 11 tokens, 16 prompts, a unit of 200. Three heads are 2.25 times as large.
+    family = "{of: bench_november, model_size: [0.25, 1, 2.25], length: [1, 1, 2], batch: [1, 1, 2]}"
+    names = ScaleFamily(of="bench_november", model_size=(0.25, 1, 2.25), length=(1, 1, 2), batch=(1, 1, 2)).names
+    assert names == ("bench_november-size0.25", "bench_november", "bench_november-size2.25-length2-batch2")
+    # Of it: 2 heads of 32, mlp 128, 8 + 11 tokens, 16 prompts, a unit of 200. Three heads are 2.25 times as large.
     assert study(family, names[2]).made == {
         "model.heads": 3, "model.hidden": 96, "model.mlp": 192,
         "generation.thinking": 16, "generation.answer": 22,
@@ -45,7 +45,7 @@ def test_lists_go_together_and_name_what_differs(study):
     assert study(family, names[0]).made == {
         "model.heads": 1, "model.hidden": 32, "model.mlp": 64, "compute_unit_gpu_hours": 50.0,
     }  # fmt: skip
-    assert study(family, "bench").made == {}
+    assert study(family, "bench_november").made == {}
     recipe = study(family, names[2]).reference.recipe
     assert (recipe.model.hidden, recipe.generation.max_tokens, recipe.batch.prompts) == (96, 16 + 1 + 22, 32)
 
