@@ -59,7 +59,7 @@ def notes(differences: Sequence[str]) -> list[str]:
 
 def restored(home: Home) -> Results:
     """The study in a home folder, as far as file and record tell; ValueError if it is another study today."""
-    study = expand(files_of("study")[STUDY])
+    study = expand(files_of("study")[STUDY], scale=SCALE)
     plan = make_plan(study, STUDY, budget=UNITS, command=f"platform reproduce {STUDY} --budget {UNITS:g}")
     sweep = StartedSweep(home=home, plan=plan)
     sweep.write_plan()

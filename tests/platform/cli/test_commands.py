@@ -113,9 +113,9 @@ def steered_sweep(folder: Path) -> Path:
 
 def test_a_dry_run_says_when_runs_stop_and_what_the_seeds_cost(tmp_path):
     arguments = ["sweep", str(steered_sweep(tmp_path)), "--dry-run", "--home", str(tmp_path / "home")]
-    # A unit of the laptop scale is 2100 modelled GPU-hours.
+    # A unit of the laptop scale is 600 modelled GPU-hours.
     printed = run(*arguments)
-    assert "2 runs at scale laptop, 2100 modelled GPU-hours each; " in printed
+    assert "2 runs at scale laptop, 600 modelled GPU-hours each; " in printed
     assert (
         "stops a run whose expected gain up to the budget stays below 0.01 (P > 0.9) or that would end below "
         "scalerl (P > 0.95), flags a run that collapses or truncates over 10% of its answers; 4200 left to train"
