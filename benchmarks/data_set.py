@@ -29,7 +29,7 @@ from ablations.running.make_plan import make_plan
 from ablations.study.expand import expand
 from scalerl.run.status import RunStatus
 
-STUDY, UNITS = "fig2", 8.0
+STUDY, UNITS, SCALE = "fig2", 8.0, "bench_november"
 FILE = Path(__file__).parents[1] / "docs/results/ceilings" / f"{STUDY}.csv.gz"
 LICENSE = "apache-2.0"
 """Of this repository."""

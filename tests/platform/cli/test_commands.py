@@ -113,17 +113,17 @@ def steered_sweep(folder: Path) -> Path:
 
 def test_a_dry_run_says_when_runs_stop_and_what_the_seeds_cost(tmp_path):
     arguments = ["sweep", str(steered_sweep(tmp_path)), "--dry-run", "--home", str(tmp_path / "home")]
-    # A unit of the laptop scale is 600 modelled GPU-hours.
+    # A unit of the laptop scale is 1200 modelled GPU-hours.
     printed = run(*arguments)
-    assert "2 runs at scale laptop, 600 modelled GPU-hours each; " in printed
+    assert "2 runs at scale laptop, 1200 modelled GPU-hours each; " in printed
     assert (
         "stops a run whose expected gain up to the budget stays below 0.01 (P > 0.9) or that would end below "
-        "scalerl (P > 0.95), flags a run that collapses or truncates over 10% of its answers; 4200 left to train"
+        "scalerl (P > 0.95), flags a run that collapses or truncates over 10% of its answers; 2400 left to train"
     ) in printed
     assert "one seed per variant: verdicts stay provisional unless other sweeps of the scale have repeated " in printed
-    assert "three seeds cost 12600 modelled GPU-hours\n" in printed
+    assert "three seeds cost 7200 modelled GPU-hours\n" in printed
     data = json.loads(run(*arguments, "--json"))
-    assert (data["budget_gpu_hours"], data["stop"]["dominated"]) == (2100.0, 0.95)
+    assert (data["budget_gpu_hours"], data["stop"]["dominated"]) == (1200.0, 0.95)
 
 
 def test_a_sweep_that_is_asked_to_terminate_ends_as_one_that_is_interrupted(tmp_path, monkeypatch):

@@ -73,6 +73,7 @@ NOT_AT_A_CLUSTER = {
     "size": "unknown key 'hidden'",
     "transfer": "unknown key 'hidden'",
     "critic": "learner 'deepspeed' keeps weights and moments in FP32",
-    "precision": "learner 'deepspeed' keeps weights and moments in FP32",
+    "precision": "unknown key 'products'",
 }
-"""Models there are pretrained, so that no setting changes their width, and DeepSpeed keeps FP32 weights."""
+"""Models there are pretrained, so that no setting changes their width, DeepSpeed keeps FP32 weights, and vLLM has no
+setting for the factors of its products."""

@@ -42,7 +42,7 @@ def test_the_share_of_answers_that_fit_limits_the_pass_rate(tmp_path):
         ("", "fit: {ceiling: 0.8}", None, 0.8),  # the file's own word counts
         (", longer: {generation.answer: 12}", "", None, None),  # this one can answer everything
         ("", "search: {space: {generation.answer: {low: 3, high: 12}}, trials: 2}", None, None),  # nor of its trials
-        ("", "", "bench", None),
+        ("", "", "bench_november", None),
         ("", "base: {tasks: [{type: reasoning_gym, dataset: chain_sum, size: 60, answer: stated}]}", None, None),
     ],
 )
