@@ -3,8 +3,8 @@ generator that sums its head in parts.
 
     python benchmarks/engine_mismatch.py            # needs `make engines`; a minute
 
-All begin with the warm start of scale `bench_november`, and generate three batches with the weights that score them. A row has
-the distribution of |log pi_gen - log pi_train| over the policy's own tokens, in nats. Writes
+All begin with the warm start of scale `bench_november`, and generate three batches with the weights that score them. A
+row has the distribution of |log pi_gen - log pi_train| over the policy's own tokens, in nats. Writes
 `results/engine_mismatch.json`.
 """
 

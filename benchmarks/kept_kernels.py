@@ -1,4 +1,4 @@
-"""Memory and processor time of a short run at `bench_november` by the number of kernels that oneDNN keeps, one shape each.
+"""Memory and processor time of a short run by the number of kernels that oneDNN keeps, one shape each.
 
 python benchmarks/kept_kernels.py [TURNS]
 

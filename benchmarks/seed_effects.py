@@ -2,8 +2,8 @@
 
     python benchmarks/seed_effects.py           # reads docs/results/paper/*.csv.gz; a second
 
-All runs of scale `bench_november` with one seed begin with the same warm start and draw the same prompts. The level of a run,
-the mean of its readings in the last third of the compute, is taken apart over variants v and seeds s:
+All runs of scale `bench_november` with one seed begin with the same warm start and draw the same prompts. The level of
+a run, the mean of its readings in the last third of the compute, is taken apart over variants v and seeds s:
 
     level_vs = variant_v + seed_s + rest_vs
 

@@ -24,7 +24,9 @@ def study(tmp_path):
     return made
 
 
-@pytest.mark.parametrize(("scale", "written"), [("bench_november", "bench_november"), ("bench_november-size16", "bench_16x")])
+@pytest.mark.parametrize(
+    ("scale", "written"), [("bench_november", "bench_november"), ("bench_november-size16", "bench_16x")]
+)
 def test_a_family_by_model_size_makes_the_runs_of_the_scales_that_were_written_by_hand(study, scale, written):
     family = study("{of: bench_november, model_size: [1, 4, 16]}", scale)
     assert family.scale == scale
