@@ -80,3 +80,23 @@ def test_the_bf16_head_rounds_what_the_fp32_head_does_not():
     torch.testing.assert_close(bf16, by_hand, rtol=2**-7, atol=1e-3)
     assert torch.equal(bf16, bf16.bfloat16().float())
     assert 1e-4 < (fp32 - bf16).abs().max() < 0.2
+
+
+@pytest.mark.parametrize("change", ["in place", "other memory"])
+def test_a_decode_step_uses_the_weights_of_its_time(change):
+    policy = random_policy(tiny_recipe())
+    tokens, position = torch.tensor([3, 5]), torch.tensor([0, 0])
+    cache = policy.new_cache(slots=2, positions=4)
+    with torch.inference_mode():
+        before = cache.logits(tokens, position)
+    with torch.no_grad():
+        for block in policy.blocks:
+            if change == "in place":
+                block.gate_up.mul_(2.0)
+            else:
+                block.gate_up = torch.nn.Parameter(block.gate_up * 2.0)
+    with torch.inference_mode():
+        after = cache.logits(tokens, position)
+        expected = policy.new_cache(slots=2, positions=4).logits(tokens, position)
+    torch.testing.assert_close(after, expected, rtol=0, atol=0)
+    assert (after - before).abs().max() > 1e-3

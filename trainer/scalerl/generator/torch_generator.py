@@ -241,9 +241,9 @@ class TorchGenerator(Generator):
         """
         new: dict[Prompt, list[int]] = {}
         later: dict[int, int] = {}
+        rows: list[int] = []
         while self.waiting and (self.free or len(self.requests) < self.slots):
             request = self.waiting.popleft()
-            size = len(request.prompt.tokens)
             row = self._row_for(request)
             if self._held.get(request.place) == row:
                 later[row] = int(self._length[row])
@@ -256,15 +256,24 @@ class TorchGenerator(Generator):
                 if self._held.get(before := self.requests[row].place) == row:
                     del self._held[before]
             self.requests[row] = request
-            self._tokens[row, :size] = request.prompt.tokens
-            self._length[row] = self._prompt_length[row] = size
-            self._seed[row], self._cut[row] = request.seed, request.cut
-            self._most[row] = min(request.most, self.max_tokens)
-            self._thinking[row], self._phrase_at[row] = self._reader.thinks, -1
-            self._answer_length[row] = self._written[row] = 0
+            rows.append(row)
+        if rows:
+            self._begin(rows)
         moved = self._close_gaps()
         new = {prompt: [moved.get(row, row) for row in rows] for prompt, rows in new.items()}
         return new, {moved.get(row, row): held for row, held in later.items()}
+
+    def _begin(self, rows: list[int]) -> None:
+        """Set what is known of each of these rows to the start of its request."""
+        requests = [self.requests[row] for row in rows]
+        for row, request in zip(rows, requests, strict=True):
+            self._tokens[row, : len(request.prompt.tokens)] = request.prompt.tokens
+        self._length[rows] = self._prompt_length[rows] = [len(one.prompt.tokens) for one in requests]
+        self._seed[rows] = np.array([one.seed for one in requests], dtype=np.uint64)
+        self._cut[rows] = [one.cut for one in requests]
+        self._most[rows] = [min(one.most, self.max_tokens) for one in requests]
+        self._thinking[rows], self._phrase_at[rows] = self._reader.thinks, -1
+        self._answer_length[rows] = self._written[rows] = 0
 
     def _row_for(self, request: Request) -> int:
         """The row of the request's episode, else one that nothing needs, else a new one, else one that is held."""

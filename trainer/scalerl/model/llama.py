@@ -30,6 +30,7 @@ from scalerl.recipe import LlamaModel
 from scalerl.weights.hugging_face import Weights, refuse_unlike, refuse_unusable
 
 if TYPE_CHECKING:
+    from scalerl.model.kernels.step import BodyWeights
     from scalerl.model.kernels.train import Sequences
 
 Attend = Callable[[Tensor, Tensor, Tensor], Tensor]
@@ -232,6 +233,9 @@ class LlamaCache(KVCache):
         self.policy = policy
         self._turns = policy.rotary(torch.arange(positions, device=policy.device))
         self._shared = SharedPrompts(slots)
+        self._weights: BodyWeights | None = None
+        self._memory: list[int] = []
+        """Where the weights lie of which `_weights` is a view."""
         self._graphs: DecodeGraphs | None = None
         if policy.device.type == "cuda":
             self.capture_steps()
@@ -304,22 +308,34 @@ class LlamaCache(KVCache):
 
     def _compiled_step(self, tokens_n: Tensor, position_n: Tensor, prefills: tuple[Prefill, ...]) -> Tensor:
         """Final hidden states [n, hidden] by compiled kernels."""
-        from scalerl.model.kernels.step import BodyWeights, LayerWeights, states_of_step
+        from scalerl.model.kernels.step import states_of_step
         from scalerl.model.kernels.step_tokens import StepTokens  # numba takes a quarter of a second
 
+        tokens = StepTokens.of(tokens_n.numpy(), position_n.numpy(), prefills, self._shared)
+        return states_of_step(self._body_weights(), self.kv, self._turns, tokens)
+
+    def _body_weights(self) -> "BodyWeights":
+        """The policy's weights as arrays, which see changes in place; made anew if a weight has other memory."""
+        from scalerl.model.kernels.step import BodyWeights, LayerWeights  # numba takes a quarter of a second
+
         policy = self.policy
+        memory = [one.data_ptr() for one in policy.parameters()]
+        if self._weights is not None and memory == self._memory:
+            return self._weights
         names = ("attention_norm", "qkv", "out", "mlp_norm", "gate_up", "down")
         layers = [
             LayerWeights(**{name: getattr(block, name).detach().numpy() for name in names}) for block in policy.layers()
         ]
-        weights = BodyWeights(
-            embedding=policy.embedding.detach().numpy(),
-            layers=layers,
-            norm=policy.norm.detach().numpy(),
-            rounds=policy.precision.products == torch.bfloat16,
+        self._weights, self._memory = (
+            BodyWeights(
+                embedding=policy.embedding.detach().numpy(),
+                layers=layers,
+                norm=policy.norm.detach().numpy(),
+                rounds=policy.precision.products == torch.bfloat16,
+            ),
+            memory,
         )
-        tokens = StepTokens.of(tokens_n.numpy(), position_n.numpy(), prefills, self._shared)
-        return states_of_step(weights, self.kv, self._turns, tokens)
+        return self._weights
 
     def _has_kernels(self) -> bool:
         """True if compiled kernels can read the weights (whole, in float32, on a CPU) and have the precision."""
