@@ -140,9 +140,10 @@ def runs_of_sweep(sweep: StartedSweep, variant: str, *, compute: float | None) -
             continue
         reached = 0.0 if curve is None else float(curve.compute[-1])
         if curve is None or reached * MOST_APART < at:
+            right = "its log is too short" if plan.imported else f"`platform retry {plan.sweep}` trains it on"
             raise AblationsError(
                 f"{run_name(variant, run.seed)} has ended at {compute_text(reached)} of {compute_text(at)} "
-                f"{plan.compute_name}; `platform retry {plan.sweep}` trains it on"
+                f"{plan.compute_name}; {right}"
             )
         level = level_of(curve, min(at, reached))
         if level is None:
@@ -150,7 +151,7 @@ def runs_of_sweep(sweep: StartedSweep, variant: str, *, compute: float | None) -
                 f"{run_name(variant, run.seed)}: its evaluations begin in the last third of its compute"
             )
         recipe = None if plan.imported else folder.read_recipe()[0]
-        conditions = {"scale": plan.scale, "budget": f"{at:g} {plan.compute_name}"}
+        conditions = {"budget": f"{at:g} {plan.compute_name}"} | ({"scale": plan.scale} if plan.scale else {})
         if recipe is not None:
             identity = hashlib.sha256(f"{recipe.canonical_json()} {status.code_versions}".encode()).hexdigest()[:16]
             conditions |= {"machine": f"{status.host}, {status.processor}", **_evaluation(recipe)}

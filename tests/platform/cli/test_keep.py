@@ -168,6 +168,31 @@ def test_a_campaign_is_shown(keep):
     assert "a rate of 3" in text
 
 
+def write_curves(path, level, ends=100):
+    """Four curves that rise to `level` and differ by a hundredth, read to a compute."""
+    rows = [
+        f"{path.stem},{seed},{compute},{level * compute / (compute + 10) + (0.003 * seed):.4f}"
+        for seed in range(4)
+        for compute in range(0, ends + 1, 10)
+    ]
+    path.write_text("\n".join(["curve,seed,compute,score", *rows]) + "\n")
+    return str(path)
+
+
+def test_curves_are_compared_by_their_level_at_equal_compute(tmp_path):
+    home = f"--home={tmp_path / 'home'}"
+    run("campaign", "night", "--proposals=20", home)
+    run("keep", "night", "start", write_curves(tmp_path / "start.csv", 0.5), home)
+    # The mean from 66.7 to 100 of .5 x / (x + 10), plus .0045: .5 (1 - 10 ln(110 / 76.667) / 33.333) + .0045
+    fresh = read_campaign(Home(tmp_path / "home"), "night").candidates["start"].fresh
+    assert np.mean([one.score for one in fresh]) == pytest.approx(0.4504, abs=5e-4)
+    assert run("keep", "night", "higher", write_curves(tmp_path / "higher.csv", 0.6), home).startswith("Keep: higher")
+    with pytest.raises(AblationsError, match=r"has ended at 60 of 100 compute; its log is too short"):
+        run("keep", "night", "short", write_curves(tmp_path / "short.csv", 0.6, ends=60), home)
+    with pytest.raises(AblationsError, match=r"budget: not said, but the runs of this campaign have 100 compute"):
+        run("keep", "night", "best", "--score=0.5", home)
+
+
 SITUATIONS = json.loads((REPOSITORY / "tests/data/agent_situations.json").read_text())
 
 
