@@ -90,7 +90,7 @@ def test_a_decode_step_uses_the_weights_of_its_time(change):
     with torch.inference_mode():
         before = cache.logits(tokens, position)
     with torch.no_grad():
-        for block in policy.blocks:
+        for block in policy.layers():
             if change == "in place":
                 block.gate_up.mul_(2.0)
             else:
