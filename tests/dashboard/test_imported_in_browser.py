@@ -19,6 +19,7 @@ PAGES: dict[str, tuple[dict[str, str], tuple[str, ...], int]] = {
     "recipes": ({}, ("variants of study@1e9, study@1e8, mine are not listed", "settings differ"), 0),
     "search": ({"sweep": "mine"}, ("Search: mine", "not a search, so it has no trials"), 0),
     "paper": ({}, ("No card in",), 0),
+    "campaigns": ({}, ("No campaign in",), 0),
 }
 """By path, what its URL selects, what a reader finds there, and the number of its figures."""
 

@@ -43,7 +43,7 @@ ONLY = {
     "kl": {"kl"},
     "correction": {"corrected_below", "corrected_above"},
     "episodes": EPISODES,
-    "mix": {"mismatch_task_name"},
+    "mix": {"mismatch_task_name", "update"},
 }
 
 

@@ -264,7 +264,7 @@ class TorchLearner(Learner):
         if self.critic is not None:
             self.critic.step(rate)
         self.bad_steps = 0
-        update = self.engine.update_size() if self.version % UPDATE_EVERY == 0 else None
+        update = self.engine.update_size() if (self.version + 1) % UPDATE_EVERY == 0 else None
         return {**measured, **({} if update is None else {"update": update}), "skipped": False}
 
     def _skip(self) -> None:

@@ -16,16 +16,19 @@ def update_size(adam: torch.optim.AdamW) -> float | None:
 
     Works tensor by tensor, since a copy of all weights would take their memory again.
     """
-    moved, size = 0.0, 0.0
+    moved, size = [], []
     for group in adam.param_groups:
         for weight in group["params"]:
             if state := adam.state.get(weight):
-                moved += float(_update(weight, group, state).square().sum(dtype=torch.float64))
-                size += float(weight.float().square().sum(dtype=torch.float64))
-    return (moved / size) ** 0.5 if size else None
+                moved.append(torch.linalg.vector_norm(_update(weight, group, state)))
+                size.append(torch.linalg.vector_norm(weight.float()))
+    if not moved:
+        return None
+    of_update, of_weights = (torch.linalg.vector_norm(torch.stack(each)) for each in (moved, size))
+    return float(of_update / of_weights)
 
 
 def _update(weight: Tensor, group: dict[str, Any], state: dict[str, Tensor]) -> Tensor:
-    (beta1, beta2), lr, decay, t = group["betas"], group["lr"], group["weight_decay"], float(state["step"])
+    (beta1, beta2), lr, decay, t = group["betas"], group["lr"], group["weight_decay"], state["step"].to(weight.device)
     mean, square = state["exp_avg"].float() / (1 - beta1**t), state["exp_avg_sq"].float() / (1 - beta2**t)
     return lr * (mean / (square.sqrt() + group["eps"]) + decay * weight.float()) / (1 - lr * decay)

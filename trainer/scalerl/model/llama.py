@@ -144,7 +144,7 @@ class Llama(Policy):
         weights: list[Tensor] = [self.embedding, self.norm]
         for block in self.layers():
             weights += [block.attention_norm, block.qkv, block.out, block.mlp_norm, block.gate_up, block.down]
-        turn = self.rotary(torch.arange(sequences.table_BT.shape[1]))[:, 0, 0]
+        turn = self.rotary(torch.arange(sequences.table_BT.shape[1], device=self.device))[:, 0, 0]
         return hidden_states(tokens_N, sequences, weights, heads=self.shape.heads, turn=(turn.real, turn.imag))
 
     def _body(self, tokens: Tensor, turn: Tensor, attend: Attend) -> Tensor:

@@ -1,36 +1,35 @@
-"""Where machine code is kept, and compiling without a place to keep it."""
+"""The process that has kernels compiled computes the bits of one that finds them kept."""
 
-import numba
-import pytest
+import os
+import subprocess
+import sys
 
-from scalerl.model.kernels import compiled as module
+PROGRAM = """
+import hashlib, torch
+from scalerl.model.llama import Llama
+from scalerl.recipe import LlamaModel
+
+torch.set_num_threads(1)
+policy = Llama(LlamaModel(hidden=64, layers=2, heads=2, mlp=128), 30, torch.device("cpu"))
+policy.init_weights(torch.Generator().manual_seed(0))
+tokens, found = torch.randint(0, 30, (12, 32), generator=torch.Generator().manual_seed(1)), hashlib.sha256()
+with torch.inference_mode():
+    cache = policy.new_cache(slots=32, positions=16)
+    for step, of_step in enumerate(tokens):
+        found.update(cache.logits(of_step, torch.full((32,), step)).numpy().tobytes())
+states = policy.states(tokens).hidden
+states.square().sum().backward()
+found.update(states.detach().numpy().tobytes())
+for parameter in policy.parameters():
+    found.update(b"" if parameter.grad is None else parameter.grad.numpy().tobytes())
+print(found.hexdigest())
+"""
 
 
-def twice(x):
-    return 2 * x
-
-
-@pytest.fixture
-def unwritable(monkeypatch):
-    """No folder in which numba could keep machine code."""
-
-    def refuse(*_, **options):
-        if options.get("cache"):
-            raise RuntimeError("cannot cache function 'twice': no locator available for file")
-        return kept(**options)
-
-    kept = numba.njit
-    monkeypatch.setattr(numba, "njit", refuse)
-
-
-def test_functions_are_compiled_where_nothing_can_be_written(unwritable):
-    assert module.kernel(twice)(21) == 42
-
-
-def test_the_folder_of_machine_code_changes_with_the_source_of_any_kernel(tmp_path, monkeypatch):
-    monkeypatch.setattr(module, "__file__", str(tmp_path / "compiled.py"))
-    (tmp_path / "rows.py").write_text("a = 1")
-    before = module._folder()
-    (tmp_path / "rows.py").write_text("a = 2")
-    assert module._folder() != before
-    assert vars(numba.config)["CACHE_DIR"] == ""
+def test_the_first_process_of_an_install_computes_the_bits_of_the_next(tmp_path):
+    environment = os.environ | {"NUMBA_CACHE_DIR": str(tmp_path), "PYTHONPATH": os.pathsep.join(filter(None, sys.path))}
+    run = [sys.executable, "-c", PROGRAM]
+    first, second = (subprocess.run(run, env=environment, capture_output=True, text=True, check=True) for _ in range(2))
+    assert list(tmp_path.rglob("*decode_layer*.nbc"))  # kept where this test says, so compiled by the first
+    assert first.stdout == second.stdout
+    assert len(first.stdout) == 65

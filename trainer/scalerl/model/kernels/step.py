@@ -60,9 +60,10 @@ def states_of_step(weights: BodyWeights, layers: list[Tensor], turns: Tensor, to
                 tokens.copies, cos_BPR, sin_BPR, one.attention_norm, qkv, out, one.mlp_norm, gate_up, down, EPS,
                 _numbers(layers[number]), number == len(weights.layers) - 1, weights.rounds,
             )  # fmt: skip
-    hidden_NH = np.empty((tokens.num_decoded, hidden), np.float32)
-    final_norm(x_BHR[tokens.prompt_blocks :], weights.norm, EPS, hidden_NH)
-    return torch.from_numpy(hidden_NH)
+    # In memory of PyTorch's, which is aligned: MKL rounds the head's product by the alignment of its factors.
+    hidden_NH = torch.empty(tokens.num_decoded, hidden, device="cpu")
+    final_norm(x_BHR[tokens.prompt_blocks :], weights.norm, EPS, hidden_NH.numpy())
+    return hidden_NH
 
 
 def _factor(matrix: Array, rounds: bool) -> Array:

@@ -99,7 +99,7 @@ class _Body(torch.autograd.Function):
                 n, hidden = x.shape
                 if is_kept or not here:
                     widths = len(qkv), hidden, heads, hidden, len(gate_up)
-                    here = [torch.empty(n, width) for width in widths]
+                    here = [torch.empty(n, width, device=x.device) for width in widths]
                 projected, attended, lse, middle, gates = (part.numpy() for part in here)
                 y = torch.empty_like(x)
                 passes.project(x.numpy(), attention_norm, across(qkv), *turn, sequences.position_N, heads, projected)
