@@ -1,9 +1,9 @@
 """How far scales are from the paper's regime: the table of docs/reproduction.md.
 
     platform sweep benchmarks/studies/calibration.yaml --scale bench --home HOME     # and at each other scale
-    python benchmarks/regime.py --home HOME
+    python benchmarks/regime.py --home HOME HOME2
 
-Reads every sweep `calibration` of the home folder, and writes `results/regime.json`.
+Reads every sweep `calibration` of the home folders, and `loo`, the leave-one-out study; writes `results/regime.json`.
 """
 
 import argparse
@@ -18,19 +18,21 @@ from ablations.findings.results import read_results
 from ablations.home.home import Home
 from ablations.home.started_sweep import read_sweep
 
+STUDIES = ("calibration", "loo")
 HEADINGS = ("", "large runs", "of", "source")
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--home", type=Path, required=True)
-    home = Home(parser.parse_args().home.absolute())
-    sweeps = [read_sweep(home, name) for name in home.sweep_names() if name.startswith("calibration")]
+    parser.add_argument("--home", type=Path, required=True, nargs="+")
+    homes = [Home(path.absolute()) for path in parser.parse_args().home]
+    sweeps = [read_sweep(home, name) for home in homes for name in home.sweep_names() if name.startswith(STUDIES)]
     results = {one.plan.scale: read_results(one) for one in sweeps}
     numbers = {scale: regime_of(each) for scale, each in results.items()}
     scales: dict[str, Any] = {
         scale: {
-            "seeds": len(results[scale].variant(results[scale].plan.reference).runs),
+            "sweep": results[scale].plan.sweep,
+            "seeds": len(results[scale].variant(results[scale].plan.reference).fits),
             "code_versions": results[scale].code_versions,
             "within": sum(one.is_within is True for one in each),
             "numbers": [one.to_json() for one in each],
