@@ -12,7 +12,7 @@ from scalerl.model.packing import Packing
 from scalerl.model.policy import FP32, Precision
 from scalerl.recipe import LlamaModel
 
-VOCABULARY, PROMPT = 12, 3
+NUM_WORDS, PROMPT_TOKENS = 12, 3
 
 
 def use_every_kernel() -> None:
@@ -20,24 +20,26 @@ def use_every_kernel() -> None:
     shape, device = LlamaModel(hidden=32, layers=1, heads=1, mlp=32), torch.device("cpu")
     rounding = Precision(weights=torch.float32, products=torch.bfloat16, head=torch.float32)
     for precision in (rounding, FP32):
-        policy = Llama(shape, VOCABULARY, device, precision)
+        policy = Llama(shape, NUM_WORDS, device, precision)
         policy.init_weights(torch.Generator().manual_seed(0))
         policy.rounds_factors_only = precision is rounding
         with torch.inference_mode():
-            decode(policy.new_cache(slots=4, positions=8))
-    length_B, prompt_B = torch.tensor([5, 4, 6]), torch.full((3,), PROMPT)
+            decode_with(policy.new_cache(slots=4, positions=8))
+    length_B, prompt_B = torch.tensor([5, 4, 6]), torch.full((3,), PROMPT_TOKENS)
     tokens_BT = torch.zeros(3, 6, dtype=torch.int64)
     shared = Packing.with_shared_prompts(length_B, prompt_B, torch.zeros(3, dtype=torch.int64))
     for packing in (None, Packing.of(length_B), shared):
         policy.score(tokens_BT, 1.0, packing=packing).logprobs_BT.sum().backward()
 
 
-def decode(cache: KVCache) -> None:
+def decode_with(cache: KVCache) -> None:
     """A prompt in two rows, a step, and a later turn."""
     rows = torch.tensor([0, 1])
-    first = Prefill(tokens=torch.zeros(1, PROMPT - 1, dtype=torch.int64), rows=rows, prompts=torch.zeros_like(rows))
-    cache.logits(torch.zeros_like(rows), torch.full((2,), PROMPT - 1), first)
-    cache.logits(torch.zeros_like(rows), torch.full((2,), PROMPT))
+    first = Prefill(
+        tokens=torch.zeros(1, PROMPT_TOKENS - 1, dtype=torch.int64), rows=rows, prompts=torch.zeros_like(rows)
+    )
+    cache.logits(torch.zeros_like(rows), torch.full((2,), PROMPT_TOKENS - 1), first)
+    cache.logits(torch.zeros_like(rows), torch.full((2,), PROMPT_TOKENS))
 
 
 def main() -> None:
