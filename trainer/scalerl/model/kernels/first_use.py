@@ -12,7 +12,7 @@ from scalerl.model.packing import Packing
 from scalerl.model.policy import FP32, Precision
 from scalerl.recipe import LlamaModel
 
-NUM_WORDS, PROMPT_TOKENS = 12, 3
+NUM_WORDS, SHARED_TOKENS = 12, 3
 
 
 def use_every_kernel() -> None:
@@ -25,7 +25,7 @@ def use_every_kernel() -> None:
         policy.rounds_factors_only = precision is rounding
         with torch.inference_mode():
             decode_with(policy.new_cache(slots=4, positions=8))
-    length_B, prompt_B = torch.tensor([5, 4, 6]), torch.full((3,), PROMPT_TOKENS)
+    length_B, prompt_B = torch.tensor([5, 4, 6]), torch.full((3,), SHARED_TOKENS)
     tokens_BT = torch.zeros(3, 6, dtype=torch.int64)
     shared = Packing.with_shared_prompts(length_B, prompt_B, torch.zeros(3, dtype=torch.int64))
     for packing in (None, Packing.of(length_B), shared):
@@ -36,10 +36,10 @@ def decode_with(cache: KVCache) -> None:
     """A prompt in two rows, a step, and a later turn."""
     rows = torch.tensor([0, 1])
     first = Prefill(
-        tokens=torch.zeros(1, PROMPT_TOKENS - 1, dtype=torch.int64), rows=rows, prompts=torch.zeros_like(rows)
+        tokens=torch.zeros(1, SHARED_TOKENS - 1, dtype=torch.int64), rows=rows, prompts=torch.zeros_like(rows)
     )
-    cache.logits(torch.zeros_like(rows), torch.full((2,), PROMPT_TOKENS - 1), first)
-    cache.logits(torch.zeros_like(rows), torch.full((2,), PROMPT_TOKENS))
+    cache.logits(torch.zeros_like(rows), torch.full((2,), SHARED_TOKENS - 1), first)
+    cache.logits(torch.zeros_like(rows), torch.full((2,), SHARED_TOKENS))
 
 
 def main() -> None:
