@@ -1,11 +1,11 @@
 """The cards of the paper's claims as a page of the documentation, with figures and raw curves.
 
     platform reproduce --all --home HOME            # or some of them; resumes where it was killed
-    python benchmarks/reproduction.py --home HOME [--page paper|ceilings]
+    python benchmarks/reproduction.py --home HOME [--page bench|paper|ceilings]
 
 Trains nothing. Writes `docs/results/PAGE.md`, into `docs/results/PAGE/` a figure and `STUDY.csv.gz` with every
 reading of every run, which `platform compare` reads unpacked, and `results/reproduction_PAGE.json`. The page `ceilings`
-has studies of eight units of compute, `paper` those of one to four. Studies of the
+has studies of eight units of compute at `bench_november`, `paper` those of one to four, `bench` those of today. Studies of the
 page that HOME lacks stay.
 """
 
@@ -40,7 +40,11 @@ from ablations.status.progress import run_rows
 from ablations.study.sweep import load_sweep
 
 RESULTS = Path(__file__).parents[1] / "docs/results"
-TITLES = {"paper": "The paper's claims, study by study", "ceilings": "The paper's claims after eight units of compute"}
+TITLES = {
+    "bench": "The paper's claims at scale bench",
+    "paper": "The paper's claims, study by study",
+    "ceilings": "The paper's claims after eight units of compute",
+}
 HEAD = """# {title}
 
 Made by [benchmarks/reproduction.py](../../benchmarks/reproduction.py) of runs of scale `{scale}`, {day}.
@@ -52,7 +56,7 @@ The raw curves of a study are `{page}/STUDY.csv.gz` beside this page.
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--home", type=Path, required=True)
-    parser.add_argument("--page", choices=TITLES, default="paper")
+    parser.add_argument("--page", choices=TITLES, default="bench")
     asked = parser.parse_args()
     home, page = Home(asked.home.absolute()), asked.page
     sweeps = [read_sweep(home, name) for name in sorted(home.sweep_names(), key=by_number)]
