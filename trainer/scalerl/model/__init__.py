@@ -4,7 +4,7 @@ policy               what every policy is: hidden states, head, log-probabilitie
 head                 hidden states to logits, and to log-probabilities and entropy in bounded memory
 exact_product        float32 products on a GPU, on tensor cores
 build                the policy that a recipe describes
-kernels              steps of the built-in policy on a CPU, compiled by numba
+kernels              steps of the built-in policy on a CPU, compiled by numba; first_use: at the first use of an install
 device               where a policy computes: the recipe's `device`, or the device found
 outline              networks with shapes but no memory, and their weights part by part
 llama                the built-in policy and its cache; llama_files: its weights under Hugging Face's names

@@ -1,7 +1,6 @@
 """Kernels of the built-in policy on a CPU, compiled by numba. A map of the room:
 
 compiled     how a function is compiled, and where its machine code is kept
-first_use    has all of them compiled at the first use of an install
 rows         what the kernels share: exponential, RMS norm, rotation, SiLU, rounding to BF16
 blas         the BLAS that their products call, on one thread
 step_tokens  the new tokens of a decode step, in blocks of lanes

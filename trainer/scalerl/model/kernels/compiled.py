@@ -2,7 +2,7 @@
 
 A process runs no code but what is kept. Code that numba 0.65 has just compiled and the same code read from its cache
 round differently, so that the first run of an install would differ from all others. What is missing is therefore
-compiled by a process of its own: all kernels at once (`first_use`), or one that these did not need.
+compiled by a process of its own: all kernels at once (`scalerl.model.first_use`), or one that these did not need.
 
 numba's cache of a function does not notice changes in the other files of this folder, so that the sources of all of
 them decide where machine code is kept.
@@ -79,5 +79,5 @@ def _compile_elsewhere(asked: tuple[str, str, Any] | None) -> None:
     """Compile one signature of one kernel, or with None whatever a small model needs."""
     path = os.pathsep.join(filter(None, sys.path))
     environment = os.environ | {COMPILES: "1", "PYTHONPATH": path}
-    command = [sys.executable, "-m", "scalerl.model.kernels.first_use"]
+    command = [sys.executable, "-m", "scalerl.model.first_use"]
     subprocess.run(command, input=pickle.dumps(asked), env=environment, capture_output=True, check=False)
