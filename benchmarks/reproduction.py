@@ -5,8 +5,8 @@
 
 Trains nothing. Writes `docs/results/PAGE.md`, into `docs/results/PAGE/` a figure and `STUDY.csv.gz` with every
 reading of every run, which `platform compare` reads unpacked, and `results/reproduction_PAGE.json`. The page `ceilings`
-has studies of eight units of compute at `bench_november`, `paper` those of one to four, `bench` those of today. Studies of the
-page that HOME lacks stay.
+has studies of eight units of compute at `bench_november`, `paper` those of one to four, `bench` those of today.
+Studies of the page that HOME lacks stay.
 """
 
 import argparse
