@@ -54,10 +54,7 @@ def table(numbers: dict[str, list[RegimeNumber]]) -> str:
         rows.append([published.title, *(cell(of[place]) for of in numbers.values()), large, whose, published.source])
     rows.append(["within a factor of two", *(str(sum(one.is_within is True for one in of)) for of in numbers.values())])
     rows[-1] += ["", "", ""]
-    return "\n".join(
-        f"| {' | '.join(row)} |".replace("|dw| / |w|", r"\|dw\| / \|w\|").replace("|log ratio|", r"\|log ratio\|")
-        for row in rows
-    )
+    return "\n".join(f"| {' | '.join(row)} |".replace("|dw| / |w|", r"\|dw\| / \|w\|") for row in rows)
 
 
 def cell(one: RegimeNumber) -> str:

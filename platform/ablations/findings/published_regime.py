@@ -48,7 +48,7 @@ LARGE_RUNS = (
     ),
     PublishedNumber(
         name="log_ratio_lag_0",
-        title="|log ratio| of trainer and generator at lag 0, in nats",
+        title="absolute log ratio of trainer and generator at lag 0, in nats",
         low=0.006,
         high=0.03,
         of_paper=False,
@@ -56,7 +56,7 @@ LARGE_RUNS = (
     ),
     PublishedNumber(
         name="log_ratio",
-        title="|log ratio| of all trained tokens, in nats",
+        title="absolute log ratio of all trained tokens, in nats",
         low=0.015,
         high=0.08,
         of_paper=False,
