@@ -2,6 +2,7 @@
 
 import signal
 import subprocess
+import sys
 from functools import cache
 
 import pytest
@@ -122,3 +123,11 @@ def small_disk(tmp_path):
         pytest.skip("only root may mount a small file system")
     yield path
     subprocess.run(["umount", "--lazy", str(path)], check=True)
+
+
+@pytest.fixture(autouse=True)
+def same_main():
+    """Put the main module back: a page under test takes its place, and processes that are forked would run it."""
+    main = sys.modules["__main__"]
+    yield
+    sys.modules["__main__"] = main
