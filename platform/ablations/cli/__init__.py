@@ -19,6 +19,7 @@ design.py    design, and its part of a dry run
 reproduce.py reproduce
 studies.py   reproduce --list
 contents.py  list, show, diff, delete: the contents of the home folder, and the recipes and scales
+note.py      note: notes and tags on sweeps, variants and runs
 move.py      export, import: sweeps to another home folder, and their curves to anyone
 serve.py     dashboard, mlflow, sync; mcp: a server for agents
 doctor.py    doctor; diagnose.py: its findings about a run
@@ -50,6 +51,7 @@ from ablations.cli import (
     ladder,
     move,
     new,
+    note,
     plan,
     read,
     reproduce,
@@ -102,14 +104,22 @@ COMMANDS = {
         audit.audit,
     ),
     "Plan and check": (new.new, design.design, check.check, plan.plan, reproduce.reproduce, doctor.doctor),
-    "The home folder": (contents.list, contents.show, contents.diff, contents.delete, move.export, move.import_),
+    "The home folder": (
+        contents.list,
+        contents.show,
+        contents.diff,
+        note.note_,
+        contents.delete,
+        move.export,
+        move.import_,
+    ),
     "Pages and MLflow": (serve.dashboard, serve.mlflow, serve.sync),
     "Agents": (keep.campaign, keep.keep, serve.mcp),
 }
 """Commands by purpose, in the order of `--help`."""
 for purpose, commands in COMMANDS.items():
     for command in commands:
-        # `import` is a Python keyword.
+        # `import` is a Python keyword, and `note` a function of searches.
         name = command.__name__.rstrip("_")
         app.command(name, rich_help_panel=purpose, cls=PlatformCommand, help=unwrapped(command.__doc__ or ""))(command)
 

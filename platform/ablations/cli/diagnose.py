@@ -6,7 +6,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from ablations.answers.outliers import Unlike
-from ablations.cli.follow import find_run
+from ablations.cli.named_sweeps import find_run
 from ablations.cli.output import console, print_json
 from ablations.diagnosis.diagnose import Diagnosis, diagnose
 from ablations.diagnosis.history import History, history_of_run

@@ -10,15 +10,16 @@ import typer
 from rich.console import Console
 
 from ablations.cli.exit_codes import FAILED, NOT_FINISHED, unfinished_code
-from ablations.cli.named_sweeps import find_sweep_name, find_sweeps, known_variant
+from ablations.cli.named_sweeps import find_run, find_sweeps
 from ablations.cli.options import HomeOption, JsonOption, SweepArgument, refuse_idle
 from ablations.cli.output import console, print_json, print_rows, tell
 from ablations.errors import AblationsError
 from ablations.files.tail import tail
 from ablations.home.home import Home, find_home
-from ablations.home.started_sweep import StartedSweep, read_sweep
+from ablations.home.started_sweep import StartedSweep
 from ablations.home.state import RunState, State
 from ablations.report.documents.blocks import Text
+from ablations.report.documents.notes import note_lines, notes_json
 from ablations.report.writers.terminal import print_document
 from ablations.status.failures import group_failures
 from ablations.status.live_table import LiveStatus, clock
@@ -67,11 +68,13 @@ def show_status(sweep: StartedSweep, *, all_runs: bool, units: bool, as_json: bo
     failures = group_failures(sweep.home, rows)
     warned, remarks = remarked(sweep, rows)
     if as_json:
-        print_json(to_json(plan, warned, failures, remarks))
+        print_json(to_json(plan, warned, failures, remarks) | {"notes": notes_json(sweep)})
     else:
         most_rows = None if all_runs else MOST_ROWS
         bare = [replace(row, state=replace(row.state, warnings=())) for row in rows]  # the remarks have them
         console().print(status_view(plan, bare, failures=failures, remarks=remarks, now=clock(), most_rows=most_rows))
+        for line in note_lines(sweep):
+            console().say(line, style="dim")
         if units:
             console().print()
             print_document([units_table(rows) or Text(text=NO_UNITS)], console())
@@ -107,24 +110,6 @@ def logs(
         follow_run(place, run_id, attempt)
     else:
         print_log(place, run_id, attempt)
-
-
-def find_run(home: Home, run: str, sweep: str | None, seed: int | None) -> str:
-    """Find a run by its id, its first digits, or a variant's name."""
-    matches = [run_id for run_id in home.run_ids() if run_id.startswith(run)]
-    if len(matches) == 1:
-        return matches[0]
-    plan = read_sweep(home, find_sweep_name(home, sweep)).plan
-    for variant in plan.variants:
-        for one in variant.runs:
-            # How `fit`, the pages and MLflow call a run: `dapo-s0`, `dapo, seed 0`, `dapo seed 0`.
-            if run in (f"{variant.name}{between}{one.seed}" for between in ("-s", ", seed ", " seed ")):
-                return one.id
-    variant = known_variant(run, plan, "run or variant")
-    if found := next((one.id for one in variant.runs if seed in (None, one.seed)), None):
-        return found
-    seeds = ", ".join(str(one.seed) for one in variant.runs)
-    raise AblationsError(f"variant '{variant.name}' has no seed {seed}; seeds are: {seeds}")
 
 
 def print_log(home: Home, run_id: str, attempt: int | None) -> None:

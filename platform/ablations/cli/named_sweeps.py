@@ -1,10 +1,11 @@
-"""The sweeps and variants that the names on a command line refer to."""
+"""The sweeps, variants and runs that the names on a command line refer to."""
 
 from pathlib import Path
 
 from ablations.errors import AblationsError
 from ablations.fit.table_file import is_curve_file
 from ablations.home.home import Home, find_home
+from ablations.home.labels import run_of_name
 from ablations.home.plan import Plan, PlannedVariant
 from ablations.home.started_sweep import StartedSweep, read_sweep
 from ablations.nearest_name import did_you_mean
@@ -64,6 +65,21 @@ def find_sweep_name(home: Home, name: str | None) -> str:
             "into a sweep, and logs with --log TRAINER --gpus N or with --score and --compute"
         )
     return home.find_sweep(name)
+
+
+def find_run(home: Home, run: str, sweep: str | None, seed: int | None) -> str:
+    """Find a run by its id, its first digits, its name, or a variant's name."""
+    matches = [run_id for run_id in home.run_ids() if run_id.startswith(run)]
+    if len(matches) == 1:
+        return matches[0]
+    plan = read_sweep(home, find_sweep_name(home, sweep)).plan
+    if named := run_of_name(plan.variants, run):
+        return named.id
+    variant = known_variant(run, plan, "run or variant")
+    if found := next((one.id for one in variant.runs if seed in (None, one.seed)), None):
+        return found
+    seeds = ", ".join(str(one.seed) for one in variant.runs)
+    raise AblationsError(f"variant '{variant.name}' has no seed {seed}; seeds are: {seeds}")
 
 
 def names_of_file(name: str) -> list[str]:

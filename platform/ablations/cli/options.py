@@ -110,6 +110,19 @@ def variants_of_sweep(context: typer.Context, begun: str) -> list[str]:
     return [one.name for one in plan.variants if one.name.startswith(begun)]
 
 
+def runs_begun(context: typer.Context, begun: str) -> list[str]:
+    """Shell completion: variants and runs of the sweep in `--sweep`, or of the last sweep started."""
+    named = context.params.get("sweep")
+    plan = find_sweep(None, named if isinstance(named, str) else None).plan
+    names = [*(one.name for one in plan.variants), *plan.run_names]
+    return [name for name in names if name.startswith(begun)]
+
+
+def sweeps_and_runs(context: typer.Context, begun: str) -> list[str]:
+    """Shell completion: sweeps, and what `runs_begun` finds."""
+    return [*started_sweeps(begun), *runs_begun(context, begun)]
+
+
 SweepArgument = Annotated[
     str | None,
     typer.Argument(help="Sweep name or file. Default: the last sweep started.", autocompletion=started_sweeps),

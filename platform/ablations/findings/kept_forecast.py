@@ -22,6 +22,7 @@ import scipy
 import scalerl
 from ablations.findings.sweep_forecast import SweepForecast
 from ablations.home.home import Home
+from ablations.home.notes import NOTES_FILE
 from ablations.home.source import JUST_NOW_NS
 from ablations.home.started_sweep import StartedSweep
 from ablations.readings.kept import code_in, kept_tree
@@ -55,12 +56,12 @@ def kept_forecast(
 
 
 def _stamps(home: Home) -> Iterator[tuple[str, list[Stamp]]]:
-    """Every run and every file of a sweep in the home folder, with size and time of its files."""
+    """Every run and every file of a sweep in the home folder but its notes, with size and time of its files."""
     for run_id in home.run_ids():
         folder = home.run(run_id).path
         yield run_id, [stamp(folder / name) for name in FILES_OF_A_RUN]
     for path in sorted(home.sweeps.glob("*/*")):
-        if path.is_file():
+        if path.is_file() and path.name != NOTES_FILE:
             yield f"{path.parent.name}/{path.name}", [stamp(path)]
 
 

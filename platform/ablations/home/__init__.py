@@ -10,6 +10,7 @@ heartbeat      whether the process that trains a run is alive
 declared       claims and design as they were before the first run
 ledger         lines that are only ever added, each sealed with the one before
 notifications  tells a webhook what happens to the runs
+notes          what people have written about a sweep, its variants and its runs
 cancellation   runs that their user has cancelled
 stops          runs that a stop rule has ended
 """

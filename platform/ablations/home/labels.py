@@ -1,5 +1,6 @@
 """The variants and runs of a plan, with their names, and the size of a study."""
 
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -9,6 +10,9 @@ FIRST_REFERENCE = "The reference is {}, the first variant given; --reference NAM
 """Note of an import without a reference."""
 SAME_BUDGET = 1e-9
 """Relative difference below which two budgets are equal."""
+
+SEED_WORDS = (", seed ", " seed ")
+"""Words between the name of a variant and its seed, in the terminal and in MLflow."""
 
 
 def run_name(variant: str, seed: int) -> str:
@@ -42,6 +46,15 @@ class PlannedVariant:
     def changes(self) -> str:
         """The overrides as text: `loss.type = dapo, batch.prompts = 32`; empty for the reference."""
         return changes_text(self.overrides)
+
+
+def run_of_name(variants: Iterable[PlannedVariant], name: str) -> PlannedRun | None:
+    """The run with this name as outputs write it: `dapo-s0`, `dapo, seed 0` or `dapo seed 0`; None if there is none."""
+    for variant in variants:
+        for run in variant.runs:
+            if name in (run_name(variant.name, run.seed), *(f"{variant.name}{one}{run.seed}" for one in SEED_WORDS)):
+                return run
+    return None
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -22,7 +22,7 @@ from ablations.files.checked_json import checked
 from ablations.fit.options import FitOptions, FitSettings
 from ablations.home.labels import PlannedRun as PlannedRun
 from ablations.home.labels import PlannedVariant as PlannedVariant
-from ablations.home.labels import StudySize
+from ablations.home.labels import StudySize, run_name
 from ablations.terminal.short_names import axes_in
 from ablations.text import counted, four_digits
 from scalerl.credentials import command_without_secrets, values_without_secrets
@@ -78,6 +78,11 @@ class Plan:
     @property
     def runs(self) -> tuple[PlannedRun, ...]:
         return tuple(run for variant in self.variants for run in variant.runs)
+
+    @property
+    def run_names(self) -> list[str]:
+        """The names of all runs: `scalerl-s0`, ..."""
+        return [run_name(variant.name, run.seed) for variant in self.variants for run in variant.runs]
 
     @property
     def size(self) -> StudySize:

@@ -19,6 +19,7 @@ from pathlib import Path
 
 from ablations.errors import AblationsError
 from ablations.home.home import Home, check_sweep_name
+from ablations.home.notes import join_notes
 from ablations.home.plan import Plan
 from ablations.home.started_sweep import StartedSweep
 from ablations.running.archive import HEAVY, OF_RUN, OF_SWEEP, PLAN
@@ -144,6 +145,8 @@ def _moved(home: Home, staged: Path, name: str | None) -> Imported:
                 shutil.rmtree(place)  # has not been trained
             if not place.exists():
                 folder.rename(place)
+            elif room == "runs":
+                join_notes(home, place, folder)
         sync_file(home.path / room)
     try:
         (staged / "sweep").rename(sweep.folder)

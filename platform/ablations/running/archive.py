@@ -33,16 +33,18 @@ from scalerl.run.run_folder import RunFolder
 PLAN = "sweep/plan.json"
 FILE_PATTERN = r"[A-Za-z0-9_][A-Za-z0-9._-]*"
 """A safe file name: not hidden, no path, no leading dash."""
-OF_SWEEP = re.compile(r"sweep/(plan|declared|notified|sources|stopped|search)\.json|sweep/(sweep\.yaml|cancelled)")
+OF_SWEEP = re.compile(
+    r"sweep/(plan|declared|notes|notified|sources|stopped|search)\.json|sweep/(sweep\.yaml|cancelled)"
+)
 OF_RUN = re.compile(
-    r"runs/(?P<run>[0-9a-f]{12})/((recipe|source|status)\.json|(metrics|rollouts|left_out)\.jsonl"
+    r"runs/(?P<run>[0-9a-f]{12})/((notes|recipe|source|status)\.json|(metrics|rollouts|left_out)\.jsonl"
     rf"|logs/attempt-{FILE_PATTERN}\.log|own/({FILE_PATTERN}/)*{FILE_PATTERN}\.py|checkpoint/manifest\.json)"
 )
 HEAVY = re.compile(
     rf"runs/(?P<run>[0-9a-f]{{12}})/(checkpoint|model|work)/{FILE_PATTERN}|warm_starts/[0-9a-f]{{12}}/{FILE_PATTERN}"
 )
 """Files included only with `--checkpoints`."""
-OF_WORDS = re.compile(r"/(plan\.json|recipe\.json|sweep\.yaml|attempt-[^/]*\.log)$")
+OF_WORDS = re.compile(r"/(plan\.json|notes\.json|recipe\.json|sweep\.yaml|attempt-[^/]*\.log)$")
 """Files with commands, settings and messages, in which passwords are hidden."""
 
 

@@ -14,15 +14,20 @@ from dataclasses import asdict, dataclass
 from functools import lru_cache
 from typing import Any
 
+from ablations.home.notes import Notes
 from ablations.home.plan import Plan, PlannedRun, PlannedVariant
 from ablations.terminal.visible import made_visible
+from ablations.text import cut_message
 
 OF_A_VARIANT, OF_A_SEED = "variant", "seed"
 """Values of the tag `kind`."""
 MAX_NAME = 250
 """Limit of MLflow on the characters in the name of a metric or param."""
 MAX_DATASET_NAME = 500
+MAX_TAG = 5000
+"""Limit of MLflow's tables on the characters of a tag."""
 TRAINED_ON, MEASURED_ON = "training", "evaluation"
+NOTES_TAG, TAGS_TAG = "notes", "tags"
 MARKDOWN = re.compile(r"[\\`*_{}\[\]()#!|~]")
 """Characters that MLflow's page would read as Markdown, which could load an image from anywhere."""
 
@@ -84,6 +89,12 @@ def description_of(
         tags={name: made_visible(value) for name, value in tags.items()},
         params={metric_name(path): made_visible(str(value)) for path, value in settings.items()},
     )
+
+
+def tags_of_notes(notes: Notes) -> dict[str, str]:
+    """Notes and tags of people as two tags in MLflow; a tag without content is left out."""
+    said = {NOTES_TAG: cut_message(made_visible(notes.text), MAX_TAG), TAGS_TAG: ", ".join(notes.tags)[:MAX_TAG]}
+    return {name: text for name, text in said.items() if text}
 
 
 def varied_settings(plan: Plan, recipe: Mapping[str, Any]) -> dict[str, Any]:

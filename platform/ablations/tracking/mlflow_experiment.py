@@ -15,8 +15,16 @@ from typing import TYPE_CHECKING, Any
 from filelock import FileLock
 
 from ablations.home.home import Home
+from ablations.home.notes import Notes
 from ablations.home.state import State
-from ablations.tracking.descriptions import DescribedDataset, Description, as_markdown
+from ablations.tracking.descriptions import (
+    NOTES_TAG,
+    TAGS_TAG,
+    DescribedDataset,
+    Description,
+    as_markdown,
+    tags_of_notes,
+)
 from ablations.tracking.mlflow_metrics import MetricPoint
 from ablations.tracking.runs_page import VIEW, VIEW_TAG
 from ablations.tracking.sqlite_points import MAX_BATCH_POINTS, SqlitePoints
@@ -94,12 +102,20 @@ class MlflowExperiment:
                 self.id = self.client.create_experiment(name, artifact_location=place, tags=tags)
             else:
                 self.id = found.experiment_id
+        self.tags: Mapping[str, str] = found.tags if found else {}
+        """The experiment's tags as they were when it was found."""
         self.numbers = SqlitePoints.of(tracking_uri)
         """The store's tables of numbers; None for a server and for tables that are not known."""
         self.files_elsewhere = ""
         """The store's file location if the home folder was moved or copied since, else empty; no file goes there."""
         if found is not None and is_default and not str(found.artifact_location).startswith(folder.as_uri()):
             self.files_elsewhere = str(found.artifact_location)
+
+    def annotate(self, notes: Notes) -> None:
+        """Give the experiment the notes and tags of its sweep."""
+        for name, text in ({NOTES_TAG: "", TAGS_TAG: ""} | tags_of_notes(notes)).items():
+            if self.tags.get(name, "") != text:
+                self.client.set_experiment_tag(self.id, name, text)
 
     def runs(self) -> "list[Run]":
         """All runs of the experiment, in few requests."""

@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Literal
 from filelock import FileLock, Timeout
 
 from ablations.findings.results import Results, read_results
+from ablations.home.notes import notes_of_sweep
 from ablations.home.plan import PlannedRun, PlannedVariant
 from ablations.home.started_sweep import StartedSweep
 from ablations.home.state import State
@@ -25,7 +26,7 @@ from ablations.report.figures.plots import curves_picture, differences_picture
 from ablations.report.formats import report_page
 from ablations.terminal.progress_bar import Done
 from ablations.terminal.visible import made_visible
-from ablations.tracking.descriptions import Description, datasets_of, fingerprint
+from ablations.tracking.descriptions import NOTES_TAG, TAGS_TAG, Description, datasets_of, fingerprint
 from ablations.tracking.mean_curve import mean_curve
 from ablations.tracking.mlflow_experiment import (
     OF_ONE_RUN,
@@ -155,6 +156,7 @@ class Synchroniser:
         plan = self.sweep.plan
         self.experiment = MlflowExperiment(self.tracking_uri, self.sweep.home, name=plan.sweep, doc=plan.doc)
         self.note = replace(self.note, experiment_id=self.experiment.id)
+        self.experiment.annotate(notes_of_sweep(self.sweep))
         if self.experiment.files_elsewhere:
             self.remark = (
                 f"MLflow keeps files of this sweep in {self.experiment.files_elsewhere}, outside this home folder, "
@@ -202,7 +204,8 @@ class Synchroniser:
         found, mark = self.found[place], described.fingerprint
         if found.data.tags.get(DESCRIBED_TAG) != mark:
             self._log_recipe(found.info.run_id, self.sweep.run(runs[0].id))
-            self.experiment.describe(found, replace(described, tags=described.tags | {DESCRIBED_TAG: mark}))
+            gone = {name: "" for name in (NOTES_TAG, TAGS_TAG) if name in found.data.tags}
+            self.experiment.describe(found, replace(described, tags=gone | described.tags | {DESCRIBED_TAG: mark}))
         return found
 
     def _log_recipe(self, mlflow_id: str, folder: RunFolder) -> None:

@@ -16,10 +16,11 @@ from pydantic import TypeAdapter
 from ablations.files.checked_json import checked
 from ablations.files.database import sqlite_url
 from ablations.home.home import Home
+from ablations.home.notes import notes_of_run, notes_of_sweep, notes_of_variant
 from ablations.home.plan import Plan, PlannedRun, PlannedVariant
 from ablations.home.started_sweep import StartedSweep
 from ablations.home.state import State
-from ablations.tracking.descriptions import Description, description_of, fingerprint
+from ablations.tracking.descriptions import Description, description_of, fingerprint, tags_of_notes
 from scalerl.credentials import values_without_secrets, without_secrets
 from scalerl.plain_json import parsed_json
 from scalerl.run.run_folder import RunFolder, write_atomically
@@ -89,7 +90,8 @@ def content_of(sweep: StartedSweep) -> str:
         for run in one.runs
     }
     variants = [describe(sweep, one).fingerprint for one in sweep.plan.variants]
-    return fingerprint({"runs": runs, "variants": variants, "fits": fit_bases(sweep)})
+    said = tags_of_notes(notes_of_sweep(sweep))
+    return fingerprint({"runs": runs, "variants": variants, "fits": fit_bases(sweep)} | said)
 
 
 def compared_runs(sweep: StartedSweep, variant: PlannedVariant) -> list[RunFolder]:
@@ -156,7 +158,9 @@ def describe(sweep: StartedSweep, variant: PlannedVariant, run: PlannedRun | Non
     recipe = stored_recipe(sweep.run(variant.runs[0].id))  # the same for all seeds; empty until the first has started
     runs = [run] if run else variant.runs
     versions = [version for one in runs for version in sweep.run(one.id).read_status().code_versions]
-    return description_of(sweep.plan, variant, versions, recipe, run)
+    described = description_of(sweep.plan, variant, versions, recipe, run)
+    notes = notes_of_run(sweep.home, run.id) if run else notes_of_variant(sweep, variant.name)
+    return replace(described, tags=described.tags | tags_of_notes(notes))
 
 
 def stored_recipe(folder: RunFolder) -> dict[str, Any]:

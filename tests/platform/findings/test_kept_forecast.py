@@ -11,6 +11,7 @@ from typer.testing import CliRunner
 from ablations.cli import app
 from ablations.findings import kept_forecast, sweep_forecast
 from ablations.findings.kept_forecast import FORECASTS
+from ablations.home.notes import NoteSubject
 
 
 @pytest.fixture
@@ -119,3 +120,11 @@ def test_a_forecast_is_not_kept_while_a_log_is_written(sweep, made):
     os.utime(sweep.home.run(sweep.plan.runs[0].id).metrics, (4e9, 4e9))
     assert forecast(sweep) == forecast(sweep)
     assert len(made) == 2
+
+
+def test_notes_do_not_make_a_forecast_anew(sweep, made):
+    forecast(sweep)
+    NoteSubject(home=sweep.home, folder=sweep.folder).add(text="for the rebuttal", at=1.0)
+    NoteSubject(home=sweep.home, folder=sweep.run(sweep.plan.runs[0].id).path).add(tags=("keep",), at=1.0)
+    forecast(sweep)
+    assert len(made) == 1

@@ -16,6 +16,7 @@ from ablations.errors import AblationsError
 from ablations.findings.results import read_results
 from ablations.home.declared import declarations, declare
 from ablations.home.home import Home
+from ablations.home.notes import NoteSubject, notes_of_run, read_notes
 from ablations.home.plan import PlannedRun
 from ablations.home.started_sweep import read_sweep
 from ablations.imports.from_archive import import_sweep
@@ -149,6 +150,26 @@ def test_a_taken_name_needs_another_and_runs_that_are_here_stay(exported):
     assert all((sweep.run(run.id).path / "readings").exists() for run in sweep.plan.runs)
     with pytest.raises(AblationsError, match=r"'\.\./out' is not a valid sweep name"):
         import_sweep(sweep.home, archive, name="../out")
+
+
+def test_notes_travel_without_passwords_and_join_those_of_a_run_that_is_here(tmp_path):
+    sweep = make_home(tmp_path / "here")
+    run = sweep.plan.runs[0]
+    NoteSubject(home=sweep.home, folder=sweep.folder, variant="loo-loss").add(tags=("keep",), at=1.0)
+    of_run = NoteSubject(home=sweep.home, folder=sweep.run(run.id).path)
+    of_run.add(text="log in with https://ada:geheim@host/", at=1.0)
+    export_sweep(sweep, archive := tmp_path / "loo.tar.gz")
+    of_run.add(text="disk was full", tags=("odd",), at=0.5)
+    there = import_sweep(Home(tmp_path / "there"), archive).sweep
+    assert read_notes(there).variants["loo-loss"].tags == ("keep",)
+    assert notes_of_run(there.home, run.id).text == "log in with https://***@host/"
+    export_sweep(there, again := tmp_path / "again.tar.gz")
+    import_sweep(sweep.home, again, name="loo@again")
+    joined = notes_of_run(sweep.home, run.id)
+    assert [one.text for one in joined.texts] == [
+        "disk was full", "log in with https://ada:geheim@host/", "log in with https://***@host/"
+    ]  # fmt: skip
+    assert joined.tags == ("odd",)
 
 
 def test_a_run_that_is_here_with_another_log_is_kept_and_nothing_is_imported(exported, tmp_path):

@@ -12,7 +12,7 @@ from typer.testing import CliRunner
 from waiting import wait_until
 
 from ablations.cli import app
-from ablations.cli.follow import find_run
+from ablations.cli.named_sweeps import find_run
 from ablations.errors import AblationsError
 from ablations.slurm.submissions import new_submission
 

@@ -17,6 +17,7 @@ from fixtures_home import BUDGET, HEARTBEAT, TRUTH, make_home, make_plan, planne
 from places import ODD_NAMES
 
 from ablations.home.home import Home
+from ablations.home.notes import NoteSubject
 from ablations.home.started_sweep import StartedSweep, read_sweep
 from ablations.tracking import mlflow_experiment, sync_note
 from ablations.tracking import push_missing as tracking
@@ -153,6 +154,31 @@ def test_a_finished_variant_has_its_fit_verdict_and_figure_and_is_pushed_once(do
     with home.run(planned_run("scalerl", 0).id).metrics.open("a") as file:
         file.write('{"kind": "train", "step": 81, "loss": 0.1, "compute_gpu_hours": 2010.0, "wall_s": 201.0}\n')
     assert not is_current(home)
+
+
+def test_notes_become_tags_and_a_removed_note_leaves_an_empty_one(finished):
+    home, run = finished.home, finished.plan.variants[1].runs[0]
+    of_variant = NoteSubject(home=home, folder=finished.folder, variant="loo-loss")
+    sync(finished)
+    assert "notes" not in runs_of(home)["loo-loss"].data.tags
+    of_variant.add(text="repeat with FP32", tags=("keep", "paper"), at=1.0)
+    NoteSubject(home=home, folder=home.run(run.id).path).add(text="disk was \x1b full", at=2.0)
+    NoteSubject(home=home, folder=finished.folder).add(text="for the rebuttal", at=3.0)
+    assert not is_current(home)
+    assert sync(finished).rows_pushed == 0
+    assert is_current(home)
+    runs, experiment = runs_of(home), client_of(home).get_experiment_by_name("loo")
+    assert {name: runs["loo-loss"].data.tags[name] for name in ("notes", "tags")} == {
+        "notes": "repeat with FP32", "tags": "keep, paper"
+    }  # fmt: skip
+    assert runs["loo-loss seed 0"].data.tags["notes"] == "disk was \\x1b full"
+    assert experiment.tags["notes"] == "for the rebuttal"
+    assert "notes" not in runs["scalerl"].data.tags
+    of_variant.remove(1)
+    sync(finished)
+    assert {name: runs_of(home)["loo-loss"].data.tags[name] for name in ("notes", "tags")} == {
+        "notes": "", "tags": "keep, paper"
+    }  # fmt: skip
 
 
 def test_the_mean_curve_of_more_seeds_than_before_has_a_name_of_its_own(finished):

@@ -15,6 +15,7 @@ diagnosis          why runs went wrong
 fit                the fits of curves
 checks             what `check` and `doctor` find before anything trains
 design             the resolution of a study's designs
+notes              what people have written about a sweep, its variants and its runs
 campaign           a loop that improves by itself: the answer about one proposal, and what was tried
 audit              kept answers that a second reading judges differently
 """

@@ -24,6 +24,7 @@ from ablations.report.documents.headline import headline, task_of_sweep
 from ablations.report.documents.ladder import ladder_section
 from ablations.report.documents.marks import HELD_MARK, marks_said
 from ablations.report.documents.methods import methods, origin
+from ablations.report.documents.notes import notes_table
 from ablations.report.documents.variant_row import VariantRow
 from ablations.report.figures.axes import thinned_note
 from ablations.report.figures.colours import leading
@@ -124,6 +125,7 @@ def report_document(results: Results, *, now: datetime, ladder: ScaleLadder | No
         Folded(title="All numbers", blocks=all_numbers(results)),
         *(ladder_section(ladder) if ladder else ()),
         *grid_blocks(results),
+        *notes_section(results),
         Heading(text="In words"),
         *(Text(text=sentence(VariantRow(results=results, variant=one))) for one in results.variants),
         *_text(advice(results)),
@@ -163,6 +165,12 @@ def note_blocks(notes: Sequence[str]) -> Blocks:
     """The notes of an import, folded."""
     said = [Text(text=one, kind="note") for one in notes]
     return [Folded(title=f"{counted(len(said), 'note')} on the import", blocks=said)] if said else []
+
+
+def notes_section(results: Results) -> Blocks:
+    """What people have written about the sweeps, their variants and their runs; empty if nothing."""
+    table = notes_table(results.sweep)
+    return [Heading(text="Notes"), table] if table else []
 
 
 def curves_block(results: Results) -> Figure:
