@@ -89,7 +89,8 @@ unit: $(VENV)/.installed-dev $(VENV)/.installed-engines debian
 	$(BIN)/python -m pytest $(WORKERS) --durations=40
 
 # The pip that Python brings is of 2023 and takes three times as long. Modules are compiled on all cores instead of one, and
-# beforehand: with PYTHONDONTWRITEBYTECODE every command would compile them anew. Some are templates and no Python.
+# beforehand: with PYTHONDONTWRITEBYTECODE every command would compile them anew. Some are templates and no Python. The
+# trainer's kernels take 20 s, which the first run would otherwise take.
 PIP := $(BIN)/pip install --quiet --disable-pip-version-check --no-compile --constraint constraints.txt
 COMPILE := $(BIN)/python -m compileall -qq -j 0 $(VENV)/lib || true
 $(VENV)/bin/pip:
@@ -111,6 +112,7 @@ $(VENV)/.installed: $(VENV)/bin/pip pyproject.toml constraints.txt
 	$(PIP) "$$(grep '^torch==' constraints.txt)"
 	$(PIP) --editable '.[dashboard]'
 	$(COMPILE)
+	-SCALERL_COMPILES_KERNELS=1 $(BIN)/python -m scalerl.model.first_use </dev/null
 	touch $@
 
 $(VENV)/.installed-dev: $(VENV)/.installed

@@ -63,7 +63,7 @@ class SlurmStudy:
         text = SWEEP.replace("compute: 1.0", f"compute: {self.budget}")
         if "seeds" in more:
             text = text.replace("seeds: [0]\n", "")
-        text += f"resources: {{time_min: 10, mem_gb: 1{', ' if resources else ''}{resources}}}\n"
+        text += f"resources: {{time_min: 10, mem_gb: 2{', ' if resources else ''}{resources}}}\n"
         self.file.write_text(text + "".join(f"{key}: {value}\n" for key, value in more.items()))
 
     def start(self, *arguments: str, **environment: str) -> subprocess.Popen[str]:

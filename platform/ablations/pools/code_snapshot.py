@@ -30,6 +30,7 @@ def take_snapshot(home: Home) -> Path:
         folder.parent.mkdir(parents=True, exist_ok=True)
         with replace_folder(folder) as partial:
             for name, root in PACKAGES.items():
-                shutil.copytree(root, partial / name, ignore=shutil.ignore_patterns("__pycache__"))
+                # What else is in a __pycache__ are compiled kernels, which a job would else compile anew.
+                shutil.copytree(root, partial / name, ignore=shutil.ignore_patterns("*.pyc"))
             (partial / VERSION_FILE).write_text(code_version())
     return folder

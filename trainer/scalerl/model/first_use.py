@@ -1,4 +1,4 @@
-"""Compiles kernels and keeps their code: one that is named on standard input, or all that a small model needs."""
+"""Compiles kernels and keeps their code: one that is pickled on standard input, or all that a small model needs."""
 
 import pickle
 import sys
@@ -43,11 +43,11 @@ def decode_with(cache: KVCache) -> None:
 
 
 def main() -> None:
-    asked = pickle.load(sys.stdin.buffer)
-    if asked is None:
+    asked = sys.stdin.buffer.read()
+    if not asked:
         use_every_kernel()
     else:
-        module, name, signature = asked
+        module, name, signature = pickle.loads(asked)
         getattr(import_module(module), name).compile(signature)
 
 

@@ -5,7 +5,7 @@ round differently, so that the first run of an install would differ from all oth
 compiled by a process of its own: all kernels at once (`scalerl.model.first_use`), or one that these did not need.
 
 numba's cache of a function does not notice changes in the other files of this folder, so that the sources of all of
-them decide where machine code is kept.
+them decide where machine code is kept. A copy of the package, as jobs of a cluster have it, may use a copy of the code.
 """
 
 import hashlib
@@ -14,11 +14,13 @@ import pickle
 import subprocess
 import sys
 from collections.abc import Callable
+from contextlib import suppress
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any, ClassVar, TypeVar
 
 import numba
 from filelock import FileLock
+from numba.core.caching import CompileResultCacheImpl, FunctionCache, _CacheLocator
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -29,50 +31,75 @@ COMPILES = "SCALERL_COMPILES_KERNELS"
 """Variable of the process that compiles."""
 
 
-def _folder() -> str:
-    here = Path(__file__).parent
-    digest = hashlib.sha256(b"".join(path.read_bytes() for path in sorted(here.glob("*.py"))))
-    return str(here / "__pycache__" / digest.hexdigest()[:16])
+HERE = Path(__file__).parent
+DIGEST = hashlib.sha256(b"".join(path.read_bytes() for path in sorted(HERE.glob("*.py")))).hexdigest()[:16]
+
+
+class _ByContent(_CacheLocator):
+    """Keeps code by what it was made of; numba would also ask for the folder and the time of its source."""
+
+    def __init__(self, line: int) -> None:
+        self._line = line
+
+    def get_cache_path(self) -> Any:
+        """Beside the sources, or in NUMBA_CACHE_DIR."""
+        return str(Path(numba.config.CACHE_DIR or HERE / "__pycache__") / DIGEST)  # type: ignore
+
+    def get_source_stamp(self) -> Any:
+        """The sources of all kernels."""
+        return DIGEST
+
+    def get_disambiguator(self) -> Any:
+        """The line of the function."""
+        return str(self._line)
+
+    @classmethod
+    def from_function(cls, py_func: Any, py_file: Any) -> Any:
+        """Also if the folder cannot be written: it may hold a copy of what another has compiled."""
+        return cls(py_func.__code__.co_firstlineno)
+
+
+class _Code(CompileResultCacheImpl):
+    _locator_classes: ClassVar[list[type]] = [_ByContent]
+
+
+class _Kept(FunctionCache):
+    """The cache of a function, which has another process compile what is missing."""
+
+    _impl_class = _Code
+
+    def __init__(self, function: Callable[..., Any]) -> None:
+        super().__init__(function)
+        self.function = function
+
+    def load_overload(self, sig: Any, target_context: Any) -> Any:
+        """The kept code of a signature; None, so that this process compiles it, only if no other could."""
+        found = super().load_overload(sig, target_context)
+        if COMPILES in os.environ:
+            return found
+        asked = (self.function.__module__, self.function.__name__, sig)
+        with suppress(OSError):  # the folder cannot be written
+            Path(self.cache_path).mkdir(parents=True, exist_ok=True)
+            for what in (None, asked):
+                if found is None:
+                    with FileLock(Path(self.cache_path) / "kernels.lock"):
+                        found = super().load_overload(sig, target_context)
+                        if found is None:
+                            _compile_elsewhere(what)
+                    found = found or super().load_overload(sig, target_context)
+        return found
+
+    def save_overload(self, sig: Any, data: Any) -> None:
+        """Keep the code if the folder can be written."""
+        with suppress(OSError):
+            super().save_overload(sig, data)
 
 
 def kernel(function: F, fastmath: set[str] = FASTMATH) -> F:
     """The function, compiled when it is first called; in every process anew if no folder can be written."""
-    options = {"fastmath": fastmath, "error_model": "numpy", "nogil": True}
-    config: Any = numba.config
-    before, config.CACHE_DIR = config.CACHE_DIR, config.CACHE_DIR or _folder()
-    made: Any
-    try:
-        made = numba.njit(cache=True, **options)(function)
-        if COMPILES not in os.environ:
-            made._cache = _Kept(made._cache, function)
-    except RuntimeError:  # no folder can be written
-        made = numba.njit(**options)(function)
-    finally:
-        config.CACHE_DIR = before
+    made: Any = numba.njit(fastmath=fastmath, error_model="numpy", nogil=True)(function)
+    made._cache = _Kept(function)
     return made
-
-
-class _Kept:
-    """The cache of a function, which has another process compile what is missing."""
-
-    def __init__(self, cache: Any, function: Callable[..., Any]) -> None:
-        self.cache, self.function = cache, function
-
-    def __getattr__(self, name: str) -> Any:
-        return getattr(self.cache, name)
-
-    def load_overload(self, signature: Any, target: Any) -> Any:
-        """The kept code of a signature; None, so that this process compiles it, only if no other could."""
-        found = self.cache.load_overload(signature, target)
-        asked = (self.function.__module__, self.function.__name__, signature)
-        for what in (None, asked):
-            if found is None:
-                with FileLock(Path(self.cache.cache_path).parent / "kernels.lock"):
-                    found = self.cache.load_overload(signature, target)
-                    if found is None:
-                        _compile_elsewhere(what)
-                found = found or self.cache.load_overload(signature, target)
-        return found
 
 
 def _compile_elsewhere(asked: tuple[str, str, Any] | None) -> None:
@@ -80,4 +107,6 @@ def _compile_elsewhere(asked: tuple[str, str, Any] | None) -> None:
     path = os.pathsep.join(filter(None, sys.path))
     environment = os.environ | {COMPILES: "1", "PYTHONPATH": path}
     command = [sys.executable, "-m", "scalerl.model.first_use"]
-    subprocess.run(command, input=pickle.dumps(asked), env=environment, capture_output=True, check=False)
+    subprocess.run(
+        command, input=pickle.dumps(asked) if asked else b"", env=environment, capture_output=True, check=False
+    )
