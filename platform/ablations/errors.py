@@ -7,6 +7,7 @@ AblationsError(ValueError)      what a user can cause and put right
 ├── RayError                        no Ray, no Ray cluster, or one that is gone
 ├── NotATree                        a file of stored numbers that is damaged, or of another version
 ├── NoNumber                        a text in a column of numbers of a log
+├── Unreadable                      a setting of a program whose value only the program knows
 ├── HalfWritten                     the last record of a log is incomplete
 ├── RunsHeld                        runs failed alike, and those that wait were not started
 └── SlurmError                      a command of Slurm failed

@@ -2,7 +2,7 @@
 
 import threading
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from itertools import chain
 from pathlib import Path
@@ -20,6 +20,7 @@ from ablations.report.documents.checks import lines_of
 from ablations.study.expand import Study, expand
 from ablations.study.fittable import too_few_readings
 from ablations.study.resolve import load_resolved
+from ablations.study.side_effects import side_effects
 from ablations.terminal.progress_bar import SILENT_S
 from ablations.terminal.screen import Screen
 from scalerl.checks.finding import Finding
@@ -52,6 +53,7 @@ def check(
         studies = {one: expand(Path(recipe), scale=one, sets=set_ or ()) for one in scales_of(Path(recipe), scale)}
         recipes = recipes_of(studies)
         programs = [one for study in studies.values() if (one := of_program(study.reference.recipe))]
+        programs += [one for study in studies.values() for one in side_effects(study)]
     else:
         recipes = {Path(recipe).stem: load_resolved(recipe, scale or DEFAULT_SCALE, set_ or ())}
     out = console(stderr=as_json)
@@ -105,7 +107,9 @@ def is_sweep(file: str) -> bool:
     return file.endswith((".yaml", ".yml")) and path.is_file() and "reference" in read_yaml(path).data
 
 
-def refuse_early(recipes: Mapping[str, AnyRecipe], out: Screen, *, trains_here: bool = True) -> None:
+def refuse_early(
+    recipes: Mapping[str, AnyRecipe], out: Screen, *, trains_here: bool = True, of_study: Sequence[Finding] = ()
+) -> None:
     """Run the quick checks at the start of a sweep or run: prints warnings, raises AblationsError for rejected recipes.
 
     Runs that train on another machine may find a sandbox there, so a missing sandbox here is only a warning.
@@ -116,6 +120,7 @@ def refuse_early(recipes: Mapping[str, AnyRecipe], out: Screen, *, trains_here: 
         found = [one for one in examine_recipes(own_recipes(recipes), quick=True, say=say) if one.level != "ok"]
     # All variants run one program.
     found += [one for recipe in list(recipes.values())[:1] if (one := of_program(recipe, trains_here=trains_here))]
+    found += of_study
     refusing = [one for one in found if one.level == "error" and (trains_here or one.part != SANDBOX)]
     warned = [one for one in found if one not in refusing]
     refused = [line for one in refusing for line in lines_of(one, len(recipes))]

@@ -43,6 +43,7 @@ from ablations.search.record import SearchRecord, read_search
 from ablations.search.tables import note, trials_table
 from ablations.study.expand import expand
 from ablations.study.resolve import load_resolved
+from ablations.study.side_effects import side_effects
 from ablations.terminal.progress_bar import progress_bar
 from ablations.terminal.screen import Screen
 from scalerl.credentials import command_without_secrets
@@ -126,6 +127,8 @@ def sweep_once(file: Path, scale: str | None, sets: Sequence[str], options: Trai
             warn(f"{lost}; pass --shorten to continue anyway")
         if lacking := of_program(study.reference.recipe, trains_here=options.executor == "local"):
             warn("\n  ".join(lines_of(lacking, 1)))
+        for effect in side_effects(study):
+            warn("\n  ".join(lines_of(effect, len(study.variants))))
         show_plan(study, started, as_json)
         if not as_json:
             show_design(study, started)

@@ -31,6 +31,7 @@ from ablations.slurm.commands import require_job
 from ablations.slurm.limits import check_home_path
 from ablations.status.progress import run_rows, to_json
 from ablations.study.expand import Study
+from ablations.study.side_effects import side_effects
 from ablations.terminal.screen import Screen
 from scalerl.recipe.command import CommandRecipe
 
@@ -69,7 +70,8 @@ def train_runs(study: Study, started: StartedSweep, *, file: Path, options: Trai
         with handled(signal.default_int_handler, signal.SIGTERM, signal.SIGHUP), ended_in_time():
             missing = {row.variant for row in run_rows(started) if not row.state.state.is_finished}
             recipes = {one.name: one.recipe for one in study.variants if one.name in missing}
-            refuse_early(recipes, out, trains_here=options.executor == "local")
+            effects = side_effects(study) if recipes else []
+            refuse_early(recipes, out, trains_here=options.executor == "local", of_study=effects)
             run_sweep(study, started, file=file, executor=where, tracking_uri=options.tracking_uri, console=out)
     except KeyboardInterrupt:
         out.print(where.interrupted)

@@ -4,6 +4,7 @@ rows_of_run         a program's own log as rows of the run log; training_rows: i
 naming              the variant and seed of a run
 meaning             which columns are step, score and compute, and the curve that follows
 presets             the names that other trainers use
+trainer_defaults    the settings of other trainers that checks read, with their defaults
 expression          arithmetic over columns
 several_runs        the runs of one table
 sources             what wrote a file or folder

@@ -13,6 +13,8 @@ draft            a variant as the file requests it
 forms            axes, grid, zip, variants; leave_one_out: each axis that reverts to another recipe
 program          the reference of a study whose trainer is a user's own program
 needed_packages  packages that such a program needs and its Python lacks
+program_settings  the settings of TRL, verl or prime-rl that such a program is given
+side_effects     what those settings do behind a comparison
 resolve          merges a recipe and a scale into one resolved recipe
 recipe_differences  where two resolved recipes differ
 expand           turns a sweep into variants and runs, with the highest pass rate that their task allows

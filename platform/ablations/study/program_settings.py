@@ -1,0 +1,186 @@
+"""What a study's program is given for the settings of a known trainer, and where each was written.
+
+In order, the later counts: files that the command names, the configuration, the words of a shell script and of the
+command, the overrides of a variant, and what a Python script passes to the trainer's configuration as plain values.
+"""
+
+import ast
+import math
+import re
+import shlex
+import tomllib
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from itertools import pairwise
+from pathlib import Path
+from string import Template
+from typing import Any
+
+import yaml
+
+from ablations.errors import AblationsError
+from ablations.logs.trainer_defaults import DEFAULTS, STARTED_BY
+from ablations.study.needed_packages import script_of
+from ablations.text import setting_text
+from scalerl.recipe.command import NEW, PLACEHOLDER, CommandRecipe
+
+HYDRA = re.compile(r"\+{0,2}([A-Za-z_][\w./]*)=(.*)", re.DOTALL)
+FLAG = re.compile(r"--([A-Za-z][\w.-]*)(?:=(.*))?", re.DOTALL)
+Given = tuple[Any, str]
+"""A value, and where it was written."""
+
+
+class Unreadable(AblationsError):
+    """A setting whose value only the program knows, or that its trainer does not have."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class ProgramSettings:
+    """The settings of a known trainer in one variant of a study."""
+
+    trainer: str
+    given: Mapping[str, Given]
+    """By dotted path."""
+    script: str
+    """Text of the Python script and of the files of its code; empty if there are none."""
+    folder: Path
+
+    def find(self, name: str) -> Given | None:
+        """What was given for a setting; scripts that use TRL may read it at any depth of a configuration."""
+        paths = [path for path in self.given if path == name or (self.trainer == "trl" and path.endswith(f".{name}"))]
+        if len({repr(self.given[path][0]) for path in paths}) > 1:
+            raise Unreadable(name)
+        return self.given[paths[0]] if paths else None
+
+    def value(self, name: str) -> Any:
+        """A setting, by default the trainer's; Unreadable if the script may set it in a way that cannot be read."""
+        if found := self.find(name):
+            if "$" in str(found[0]):
+                raise Unreadable(name)
+            return found[0]
+        if name not in DEFAULTS[self.trainer] or re.search(rf"\b{name}\b", self.script):
+            raise Unreadable(name)
+        return DEFAULTS[self.trainer][name]
+
+    def number(self, name: str, otherwise: str = "") -> float:
+        """A setting that is a finite number, or if it is None another; Unreadable for anything else."""
+        value = self.value(name)
+        if value is None and otherwise:
+            return self.number(otherwise)
+        if isinstance(value, bool) or not isinstance(value, int | float) or not math.isfinite(value):
+            raise Unreadable(name)
+        return value
+
+    def shown(self, name: str) -> str:
+        """A setting for a person: `save_steps 100 (grpo.yaml)`."""
+        value, where = self.find(name) or (self.value(name), "by default")
+        text = setting_text(value)
+        return f"{name} {'{seed}' if text == '<seed>' else text} ({where})"
+
+
+def settings_of_program(recipe: CommandRecipe, reference: str, sweep_file: str) -> ProgramSettings | None:
+    """The settings of a variant, whose configuration is the file `reference`; None if its trainer is not known."""
+    folder = Path(recipe.folder)
+    of_shells = {one: _shell_words(folder / one) for one in recipe.command if one.endswith(".sh")}
+    words = (*(word for one in of_shells.values() for word in one), *recipe.command)
+    found = script_of(recipe.command, folder)
+    paths = dict.fromkeys(
+        (*(found.paths if found else ()), *(folder / one for one in recipe.code if recipe.code != "git"))
+    )
+    scripts = {path: path.read_text(errors="replace") for path in paths if path.suffix == ".py" and path.is_file()}
+    script = "\n".join(scripts.values())
+    trainer = next((one for one in STARTED_BY if _is_used(one, recipe, words, script)), None)
+    if trainer is None:
+        return None
+    given: dict[str, Given] = {}
+    for before, word in pairwise(words):
+        if before in ("--config", "@"):
+            given |= _flat(_file(folder / word), word, folder)
+    given |= _flat(recipe.configuration, reference, folder)
+    for where, own in {**of_shells, "trainer.command": recipe.command}.items():
+        given |= _flat(_arguments(own), where, folder)
+    given |= _flat({path.removeprefix(NEW): one for path, one in recipe.overrides.items()}, sweep_file, folder)
+    for path, text in scripts.items():
+        given |= _literals(text, path.name)
+    return ProgramSettings(trainer=trainer, given=given, script=script, folder=folder)
+
+
+def _is_used(trainer: str, recipe: CommandRecipe, words: Sequence[str], script: str) -> bool:
+    """True if a program is known to use the trainer; for TRL, to use it for GRPO."""
+    told = " ".join((*words, script, *recipe.settings))
+    if trainer == "trl" and not re.search("grpo|num_generations", told, re.IGNORECASE):
+        return False
+    is_imported = re.search(rf"^\s*(from|import) {trainer}\b", script, re.MULTILINE) is not None
+    is_named = recipe.log is not None and recipe.log.trainer == trainer
+    return is_imported or is_named or any(map(STARTED_BY[trainer].fullmatch, words))
+
+
+def _shell_words(script: Path) -> list[str]:
+    """The words of a shell script, with the variables that it sets; none if only a shell can read it."""
+    known: dict[str, str] = {}
+    words: list[str] = []
+    with suppress(OSError, ValueError):
+        for written in shlex.split(script.read_text().replace("\\\n", " "), comments=True):
+            words.append(Template(written).safe_substitute(known))
+            if (variable := HYDRA.fullmatch(words[-1])) and variable[1].isidentifier():
+                known[variable[1]] = variable[2]
+    return words
+
+
+def _arguments(words: Sequence[str]) -> dict[str, Any]:
+    """Settings among words: `a.b=1`, `--a.b 1`, `--a-b=1`, `--a` for true. Values are YAML, which Hydra and TRL nearly
+    read, with `<seed>` for the placeholder `{seed}`."""
+    read: dict[str, Any] = {}
+    for word, after in pairwise([*words, "--"]):
+        if found := FLAG.fullmatch(word) or HYDRA.fullmatch(word):
+            text = found[2] if found[2] is not None else "true" if after.startswith("--") else after
+            text = PLACEHOLDER.sub(lambda one: f"<{one[1]}>" if one[1] else one[0][0], text)
+            read[found[1].replace("-", "_")] = text
+            with suppress(yaml.YAMLError):
+                read[found[1].replace("-", "_")] = yaml.safe_load(text)
+    return read
+
+
+def _flat(tree: Mapping[str, Any], where: str, folder: Path, above: str = "") -> dict[str, Given]:
+    """The leaves of a configuration by dotted path, also of the file that `deepspeed` names and of mappings as text."""
+    found: dict[str, Given] = {}
+    for name, value in tree.items():
+        if isinstance(value, str) and name == "deepspeed":
+            value = _file(folder / value)
+        elif isinstance(value, str) and value.startswith("{"):
+            with suppress(yaml.YAMLError):
+                value = yaml.safe_load(value)
+        if isinstance(value, dict):
+            found |= _flat(value, where, folder, f"{above}{name}.")
+        else:
+            found[f"{above}{name}"] = value, where
+    return found
+
+
+def _file(path: Path) -> dict[str, Any]:
+    """A configuration in YAML, JSON or TOML; empty if it cannot be read."""
+    with suppress(OSError, ValueError, yaml.YAMLError):
+        read = tomllib.loads(path.read_text()) if path.suffix == ".toml" else yaml.safe_load(path.read_text())
+        return read if isinstance(read, dict) else {}
+    return {}
+
+
+def calls_in(script: str, *names: str) -> list[ast.Call]:
+    """The calls of these functions or classes in a Python script; none if it cannot be parsed."""
+    with suppress(SyntaxError, ValueError, RecursionError):
+        calls = [one for one in ast.walk(ast.parse(script)) if isinstance(one, ast.Call)]
+        return [one for one in calls if ast.unparse(one.func).rpartition(".")[2] in names]
+    return []
+
+
+def _literals(script: str, file: str) -> dict[str, Given]:
+    """The settings that a script passes to its trainer as plain values, unless it passes two that differ."""
+    found: dict[str, list[Given]] = {}
+    for call in calls_in(script, "GRPOConfig", "LoraConfig"):
+        for one in call.keywords:
+            with suppress(ValueError):
+                tree = {one.arg or "": ast.literal_eval(one.value)}
+                for path, given in _flat(tree, f"{file}:{one.value.lineno}", Path()).items():
+                    found.setdefault(path, []).append(given)
+    return {path: given[0] for path, given in found.items() if len({repr(value) for value, _ in given}) == 1}
