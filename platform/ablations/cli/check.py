@@ -21,6 +21,7 @@ from ablations.study.expand import Study, expand
 from ablations.study.fittable import too_few_readings
 from ablations.study.resolve import load_resolved
 from ablations.study.side_effects import side_effects
+from ablations.study.wandb_sweep import is_wandb_sweep
 from ablations.terminal.progress_bar import SILENT_S
 from ablations.terminal.screen import Screen
 from scalerl.checks.finding import Finding
@@ -102,9 +103,12 @@ def of_program(recipe: AnyRecipe, *, trains_here: bool = True) -> Finding | None
 
 
 def is_sweep(file: str) -> bool:
-    """True if a path names a sweep file, recognised by its key `reference`."""
+    """True if a path names a sweep file, recognised by its key `reference`, or one of W&B."""
     path = Path(file)
-    return file.endswith((".yaml", ".yml")) and path.is_file() and "reference" in read_yaml(path).data
+    if not (file.endswith((".yaml", ".yml")) and path.is_file()):
+        return False
+    data = read_yaml(path).data
+    return "reference" in data or is_wandb_sweep(data)
 
 
 def refuse_early(

@@ -35,6 +35,8 @@ _RIGHT = {
     "tuple_type": "must be a list, as in [a, b]",
 }
 """Advice, by pydantic's error type."""
+MAX_PATHS = 3
+"""Limit on the paths that a message offers for the last part of a path."""
 
 
 def validated(source: Source, model: type[M], elsewhere: Mapping[str, str] | None = None) -> M:
@@ -140,8 +142,27 @@ def _right_key(loc: Sequence[str | int], model: type[BaseModel], elsewhere: Mapp
     members = _members(outer[-1]) if outer else {}
     owners = [tag for tag, member in members.items() if unknown in member.model_fields]
     keys = f"keys of {loc[-2]}" if len(loc) > 1 and isinstance(loc[-2], str) else "keys"
+    if not owners and (paths := paths_ending_in(unknown, model)):
+        return f"did you mean {' or '.join(map(repr, paths[:MAX_PATHS]))}?"
     right = did_you_mean(unknown, around.model_fields, keys)
     return f"{right} ('{unknown}' belongs to {' and '.join(owners)})" if owners else right
+
+
+def paths_ending_in(name: str, model: type[BaseModel]) -> list[str]:
+    """The settings of this name inside the blocks of a model, such as `optimiser.learning_rate`, in the order of its
+    fields."""
+    return list(dict.fromkeys(path for path in _paths(model) if "." in path and path.rpartition(".")[2] == name))
+
+
+def _paths(model: type[BaseModel], before: str = "") -> Iterator[str]:
+    """The dotted paths of all settings in the blocks of a model, of every type that a block may have."""
+    for name, field in model.model_fields.items():
+        yield f"{before}{name}"
+        inner = _bare(field.annotation)
+        blocks = [inner] if isinstance(inner, type) else list(_members(inner).values())
+        for block in blocks:
+            if issubclass(block, BaseModel):
+                yield from _paths(block, f"{before}{name}.")
 
 
 def _annotations(annotation: Any, loc: Sequence[str | int]) -> Iterator[Any]:

@@ -1,6 +1,7 @@
 """Turns a sweep file into variants and runs; holds the schema of everything its YAML may contain. A map of the room:
 
 sweep            the keys of a sweep file
+wandb_sweep      a W&B sweep file, answered with the sweep file that says the same here
 family           scales made from one
 claims           a paper's claims about variants
 names            the names, seeds and values that a sweep file may give

@@ -28,6 +28,7 @@ from ablations.study.resolve import asked_in_scale, planned_scale, resolve, unre
 from ablations.study.resources import Asked, Resources, asked_in
 from ablations.study.search_points import SearchSpace, search_space
 from ablations.study.sweep import Sweep
+from ablations.study.wandb_sweep import refuse_wandb_sweep
 from ablations.terminal.short_names import meant, shown_names
 from ablations.text import parts_of
 from scalerl.credentials import is_hidden
@@ -156,6 +157,7 @@ def expand(path: Path, *, scale: str | None = None, sets: Iterable[str] = (), wi
     _refuse_hidden(source)
     if not with_files:
         source = replace(source, data=unread(source.data))
+    refuse_wandb_sweep(source, path.stem)
     sweep = validated(source, Sweep)
     base = overrides_in(source, ("base",)) if sweep.base else ()
     if sweep.trainer is not None:

@@ -126,6 +126,7 @@ def vary_recipe(base: ResolvedRecipe, overrides: Sequence[Override]) -> tuple[Re
     """Apply overrides to a recipe of the platform's own trainer."""
     if not overrides:
         return base, {}
+    overrides = [replace(one, path=re.sub(r"^optimizer\b", "optimiser", one.path)) for one in overrides]
     if len(base.tasks) == 1:
         overrides = [replace(one, path=re.sub(r"^task\.", "tasks.0.", one.path)) for one in overrides]
     _refuse_contradictions(overrides)

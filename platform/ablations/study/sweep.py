@@ -23,6 +23,7 @@ from ablations.study.family import ScaleFamily
 from ablations.study.names import LISTED, Label, Name, Named, Overrides, Seed, Values, told_apart, unique
 from ablations.study.resources import Resources
 from ablations.study.search_space import Search
+from ablations.study.wandb_sweep import refuse_wandb_sweep
 from scalerl.frozen import Frozen
 from scalerl.recipe.command import Program
 
@@ -248,4 +249,6 @@ class Sweep(Frozen):
 def load_sweep(path: Path) -> Sweep:
     """Read a sweep file; raises FileError. `ablations.study.expand.expand` also checks the files that the sweep refers
     to."""
-    return validated(read_yaml(path), Sweep)
+    source = read_yaml(path)
+    refuse_wandb_sweep(source, path.stem)
+    return validated(source, Sweep)

@@ -86,6 +86,13 @@ EXPECTED = {
         "('clip_low' belongs to dapo and gspo)"
     ),
     "override_out_of_range.yaml": "7: variants.a.off_policy.k: found 0; must be at least 1",
+    "override_of_another_block.yaml": (
+        "5: variants.warm.optimiser.temperature: unknown key 'temperature'; did you mean 'generation.temperature'?"
+    ),
+    "override_without_its_block.yaml": (
+        "5: variants.slow.learning_rate: unknown key 'learning_rate'; did you mean 'warm_start.learning_rate' or "
+        "'optimiser.learning_rate' or 'critic.learning_rate'?"
+    ),
     "override_unknown_type.yaml": "6: variants.a.loss.type: unknown type 'grppo'; did you mean 'grpo'?",
     "override_unknown_type_with_keys.yaml": "6: variants.a.loss.type: unknown type 'dpao'; did you mean 'dapo'?",
     "override_unknown_value.yaml": "5: variants.a.advantage: unknown value 'btach'; did you mean 'batch'?",

@@ -53,6 +53,14 @@ def test_the_task_of_a_scale_with_one_task_needs_no_position():
         vary_recipe(mix, overrides_from({"task.symbols": 20}, HERE))
 
 
+def test_the_optimiser_may_be_spelt_with_a_z():
+    recipe, settings = vary_recipe(BASE, overrides_from({"optimizer": {"learning_rate": 1e-5}}, HERE))
+    assert recipe == varied(optimiser__learning_rate=1e-5)
+    assert settings == {"optimiser.learning_rate": 1e-5}
+    with pytest.raises(FileError, match=r"optimiser\.eps is set twice"):
+        vary_recipe(BASE, overrides_from({"optimizer.eps": 1e-8, "optimiser.eps": 1e-7}, HERE))
+
+
 @pytest.mark.parametrize(
     ("prompts", "times", "product"),
     [(48, 0.67, 32), (48, 2.67, 128), (5, 0.5, 3), (7, 0.5, 4), (3, 0.1, 1), (8, 2, 16)],
