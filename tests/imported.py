@@ -90,9 +90,9 @@ def compared(foreign: Foreign, home: Path, reference: str | None = None) -> Resu
     return read_results(foreign.opened_one(Home(home), reference=reference))
 
 
-def history_of_log(path: Path, trainer: str, **meaning) -> History:
+def history_of_log(path: Path, trainer: str, compute: str = "step", **meaning) -> History:
     """What `platform doctor` sees of the only run in a log, once it is imported."""
-    foreign = logs_named([path], LogMeaning(trainer=trainer, compute="step", **meaning))
+    foreign = logs_named([path], LogMeaning(trainer=trainer, compute=compute, **meaning))
     sweep = sweep_of(foreign)
     (run,) = sweep.plan.runs
     return history_of_run(sweep.run(run.id), run.id)

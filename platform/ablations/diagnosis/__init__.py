@@ -3,6 +3,7 @@
     diagnose         all rules on one run, the likeliest cause first; since when, how sure, what it has cost
     training_rules   what train rows show; reward_rules: rules about answers and rewards; symptom: what a rule finds
     held_out_rules   what evaluations and kept answers show
+    library_rules    what a library did behind a run and its log shows
     second_opinion   a reading of kept answers that is independent of the verifiers
     history          the log of one run, from its folder, and windows of its steps
 

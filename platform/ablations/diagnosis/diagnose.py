@@ -6,6 +6,7 @@ from typing import Any, Literal
 
 from ablations.diagnosis.held_out_rules import HELD_OUT_RULES
 from ablations.diagnosis.history import STRIDE, History, StepWindow, windows
+from ablations.diagnosis.library_rules import LIBRARY_RULES
 from ablations.diagnosis.symptom import Symptom, TrainingRule
 from ablations.diagnosis.training_rules import TRAINING_RULES
 from scalerl.run.health import RECENT
@@ -16,6 +17,7 @@ CAUSES_FIRST = (
     "verifier fails",
     "environment fails",
     "verifier contradicted",
+    "not a number",
     "steps skipped",
     "reward pays something else",
     "one answer for everything",
@@ -24,8 +26,18 @@ CAUSES_FIRST = (
 """What the held-out scores say; then the rules that name a cause by themselves, before possible consequences."""
 EXPLAINS_A_LOSS = (*CAUSES_FIRST[1:], "learning rate too high", "entropy explodes", "entropy gone", "mismatch grows")
 """Rules that explain why a score is gone."""
-BY_DESIGN_LAST = ("prompts run out", "score falls", "episodes cut", "environment slow", "starved", "noisy evaluation")
-"""Rules about conditions that may be intended."""
+BY_DESIGN_LAST = (
+    "steps at rate 0",
+    "rows overwritten",
+    "evaluations off the page",
+    "prompts run out",
+    "score falls",
+    "episodes cut",
+    "environment slow",
+    "starved",
+    "noisy evaluation",
+)
+"""Rules about conditions that may be intended, or that spoil the log and not the run."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -57,10 +69,11 @@ def diagnose(history: History) -> list[Diagnosis]:
         for name, rule in TRAINING_RULES.items()
         if (one := _of_steps(history, newest_first, name, rule)) is not None
     ]
-    for name, rule in HELD_OUT_RULES.items():
+    whole_run_rules = HELD_OUT_RULES | LIBRARY_RULES
+    for name, rule in whole_run_rules.items():
         if (symptom := rule(history)) is not None:
             found.append(_diagnosis(history, name, symptom, symptom.since, "likely"))
-    names = [*TRAINING_RULES, *HELD_OUT_RULES]
+    names = [*TRAINING_RULES, *whole_run_rules]
     order = [*CAUSES_FIRST, *(name for name in names if name not in (*CAUSES_FIRST, *BY_DESIGN_LAST)), *BY_DESIGN_LAST]
     found.sort(key=lambda one: order.index(one.rule))
     return [one for one in found if not _is_explained(one, found)]

@@ -11,8 +11,10 @@ from ablations.imports.found_run import ForeignSource, FoundRun
 from ablations.logs.log import Log
 from ablations.logs.meaning import LogMeaning, curve_of_log
 from ablations.logs.naming import Naming
+from ablations.logs.rows_of_run import rows_of_curve
 from ablations.logs.several_runs import runs_in
 from ablations.logs.sources import LogSource, find_log, name_of_path
+from ablations.logs.tensorboard_page import steps_off_page
 from ablations.logs.training_rows import training_rows
 
 
@@ -66,7 +68,9 @@ class LoggedRuns:
             curve, warnings = curve_of_log(log, self.meaning, name=variant, start="")
         except AblationsError as error:
             return replace(found, reason="; ".join(dict.fromkeys(filter(None, (of_training, str(error))))))
-        return replace(found, curve=curve, warnings=tuple(warnings))
+        off_page = steps_off_page(log, self.meaning)
+        evaluations = [row | {"off_page": True} if row["step"] in off_page else row for row in rows_of_curve(curve)]
+        return replace(found, curve=curve, evaluations=evaluations, warnings=tuple(warnings))
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -214,7 +214,7 @@ def _measured(
         place=f"MLflow's run {run.info.run_name!r}",
         columns=dict.fromkeys(run.data.metrics, np.array([])) | columns,
         steps=(STEP,),
-        nans=lambda column: sum(of == column and np.isnan(value) for *_, value, of in points),
+        nan_rows=lambda column: np.flatnonzero([of == column and np.isnan(value) for *_, value, of in points]),
         rows_of_columns=lambda: [~np.isnan(columns[name]) for name in histories],
         notes=() if run.info.status in HEALTHY_STATES else (f"its status in MLflow is {run.info.status}",),
     )

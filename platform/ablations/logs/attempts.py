@@ -36,6 +36,8 @@ class CountingRows:
     """The step of each row, in the order of logging; NaN for rows that belong to none."""
     attempt: np.ndarray
     """The number of the attempt of each row, from 0."""
+    places: np.ndarray
+    """The place of each row in the whole log."""
     notes: tuple[str, ...] = ()
 
 
@@ -59,7 +61,7 @@ def counting_rows(log: Log, steps: np.ndarray, score: Collection[str], needed: C
     two runs, or a resumed one has counted from its start.
     """
     if not log.restarts and _is_once_through(log, steps, score, needed):
-        return CountingRows(log=log, steps=steps, attempt=np.zeros(steps.size, dtype=int))
+        return CountingRows(log=log, steps=steps, attempt=np.zeros(steps.size, dtype=int), places=np.arange(steps.size))
     order = _order_of_logging(log, steps)
     is_own_order = bool((order[1:] > order[:-1]).all())
     rows = _Rows(
@@ -76,8 +78,10 @@ def counting_rows(log: Log, steps: np.ndarray, score: Collection[str], needed: C
     kept = order[rows.counts]
     attempt = rows.attempt()
     if rows.counts.all() and is_own_order:
-        return CountingRows(log=log, steps=steps, attempt=attempt, notes=rows.notes())
-    return CountingRows(log=_of_rows(log, kept), steps=steps[kept], attempt=attempt[rows.counts], notes=rows.notes())
+        return CountingRows(log=log, steps=steps, attempt=attempt, places=order, notes=rows.notes())
+    return CountingRows(
+        log=_of_rows(log, kept), steps=steps[kept], attempt=attempt[rows.counts], places=kept, notes=rows.notes()
+    )
 
 
 class _Rows:

@@ -43,8 +43,8 @@ class Log:
     steps: Sequence[str]
     """Columns that hold the step in this kind of file; each row uses the first that it has."""
     config: Mapping[str, str] = field(default_factory=dict)
-    nans: Callable[[str], int] = field(default=lambda _: 0)
-    """Number of NaN values logged in a column; missing values do not count."""
+    nan_rows: Callable[[str], np.ndarray] = field(default=lambda _: np.zeros(0, dtype=int))
+    """The rows in which a column was logged as NaN; missing values do not count."""
     labels: Callable[[], Mapping[str, Sequence[str]]] = field(default=dict)
     """Columns of words that may tell runs apart, with the text of each row, "" if it has none."""
     rows_of_columns: Callable[[], Sequence[np.ndarray]] = field(default=tuple)
@@ -55,6 +55,8 @@ class Log:
     """The rows at which later parts of the run, written by other processes, begin."""
     restarts: tuple[tuple[int, np.ndarray], ...] = ()
     """For each restart marked in the file: its first row, and True for each row that it overwrites."""
+    page_purges: bool = False
+    """True if the page of the file's tracker hides what stands before a step that goes back, as TensorBoard's does."""
     axes: Mapping[str, str] = field(default_factory=dict)
     """For each column with its own steps, the column that holds them."""
     rewound_to: float | None = None

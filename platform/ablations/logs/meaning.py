@@ -210,11 +210,11 @@ def curve_of_log(log: Log, meaning: LogMeaning, *, name: str, start: str) -> tup
     said += [
         f"{column} was logged as NaN {counted(count, 'time')}; these values are left out"
         for column in found.columns
-        if (count := log.nans(column))
+        if (count := log.nan_rows(column).size)
     ]
     said += counting.notes
-    if values.repeated:
-        said.append(f"{counted(values.repeated, 'step')} logged again with other values; the last are used")
+    if repeated := int(values.repeated.sum()):
+        said.append(f"{counted(repeated, 'step')} logged again with other values; the last are used")
     said += [
         f"{column} is negative {counted(count, 'time')}"
         for column in _summed(found.compute)

@@ -41,8 +41,8 @@ class Packed(Protocol):
         """True for the values that are neither missing nor NaN, bool (size,); for a text, `has_no_value` decides."""
         ...
 
-    def numbers(self, number_of: Callable[[Any], float | None]) -> tuple[np.ndarray, int]:
-        """The values as float64 (size,), NaN where one is missing, and how many were logged as NaN.
+    def numbers(self, number_of: Callable[[Any], float | None]) -> tuple[np.ndarray, np.ndarray]:
+        """The values as float64 (size,), NaN where one is missing, and True for those that were logged as NaN.
 
         `number_of` gives the number of a text, None for a missing one; what it raises is passed on.
         """
@@ -69,10 +69,10 @@ class Numbers:
         del has_no_value
         return ~np.isnan(self.array)
 
-    def numbers(self, number_of: Callable[[Any], float | None]) -> tuple[np.ndarray, int]:
+    def numbers(self, number_of: Callable[[Any], float | None]) -> tuple[np.ndarray, np.ndarray]:
         del number_of
         found = self.array.astype(float)
-        return found, int((np.isnan(found) & (self.kinds != IS_MISSING)).sum())
+        return found, np.isnan(found) & (self.kinds != IS_MISSING)
 
 
 @dataclass(frozen=True, eq=False, slots=True)
@@ -91,9 +91,9 @@ class Words:
     def present(self, has_no_value: Callable[[Any], bool]) -> np.ndarray:
         return _present(self.words, has_no_value)[self.places]
 
-    def numbers(self, number_of: Callable[[Any], float | None]) -> tuple[np.ndarray, int]:
+    def numbers(self, number_of: Callable[[Any], float | None]) -> tuple[np.ndarray, np.ndarray]:
         found, is_nan = _numbers(self.words, number_of)
-        return found[self.places], int(is_nan[self.places].sum())
+        return found[self.places], is_nan[self.places]
 
 
 @dataclass(frozen=True, eq=False, slots=True)
@@ -117,9 +117,8 @@ class Texts:
     def present(self, has_no_value: Callable[[Any], bool]) -> np.ndarray:
         return _present(self, has_no_value)
 
-    def numbers(self, number_of: Callable[[Any], float | None]) -> tuple[np.ndarray, int]:
-        found, is_nan = _numbers(self, number_of)
-        return found, int(is_nan.sum())
+    def numbers(self, number_of: Callable[[Any], float | None]) -> tuple[np.ndarray, np.ndarray]:
+        return _numbers(self, number_of)
 
 
 @dataclass(frozen=True, eq=False, slots=True)
@@ -137,9 +136,8 @@ class Objects:
     def present(self, has_no_value: Callable[[Any], bool]) -> np.ndarray:
         return _present(self.values, has_no_value)
 
-    def numbers(self, number_of: Callable[[Any], float | None]) -> tuple[np.ndarray, int]:
-        found, is_nan = _numbers(self.values, number_of)
-        return found, int(is_nan.sum())
+    def numbers(self, number_of: Callable[[Any], float | None]) -> tuple[np.ndarray, np.ndarray]:
+        return _numbers(self.values, number_of)
 
 
 def pack(values: Sequence[Any]) -> Packed:

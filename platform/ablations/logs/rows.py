@@ -137,8 +137,8 @@ class RowColumns(Mapping[str, np.ndarray]):
         self._pack()
         return len(self._names)
 
-    def nans(self, name: str) -> int:
-        """Number of NaN values logged in a column; missing values do not count."""
+    def nan_rows(self, name: str) -> np.ndarray:
+        """The rows in which a column was logged as NaN; missing values do not count."""
         return self._column(name)[1]
 
     def config(self) -> dict[str, str]:
@@ -216,17 +216,18 @@ class RowColumns(Mapping[str, np.ndarray]):
                     return found
         return None
 
-    def _made(self, name: str) -> tuple[np.ndarray, int]:
-        found, nans = np.full(self._size, math.nan), 0
+    def _made(self, name: str) -> tuple[np.ndarray, np.ndarray]:
+        found, nans = np.full(self._size, math.nan), [np.zeros(0, dtype=int)]
         for chunk, column in self._of(name):
             try:
-                numbers, logged = column.values.numbers(number_of)
+                numbers, is_nan = column.values.numbers(number_of)
             except NoNumber as error:
                 raise self._text_error(name, error.value) from None
             here = found[chunk.begin : chunk.begin + chunk.size]
             here[slice(None) if column.rows is None else column.rows] = numbers
-            nans += logged
-        return found, nans
+            at = np.flatnonzero(is_nan)
+            nans.append(chunk.begin + (at if column.rows is None else column.rows[at].astype(int)))
+        return found, np.concatenate(nans)
 
     def _text_error(self, name: str, value: Any) -> AblationsError:
         where = next(where for where, row in self.rows if row.get(name) == value)
@@ -310,7 +311,7 @@ def log_of_columns(
         columns=columns,
         steps=steps,
         config={**(columns.config() if config is None else config), **(own or {})},
-        nans=columns.nans,
+        nan_rows=columns.nan_rows,
         labels=columns.labels,
         rows_of_columns=columns.rows_of_columns,
         clock=columns.clock,

@@ -140,7 +140,14 @@ def _events_below(folder: Path) -> tuple[Path, ...]:
     for path in sorted(folder.rglob(EVENTS), key=lambda path: (len(path.parts), path.name)):
         if not any(path.parent != above and path.parent.is_relative_to(above) for above in found):
             found.setdefault(path.parent, []).append(path)
-    return tuple(path for files in sorted(found.values(), key=lambda files: files[0].name) for path in files)
+    return tuple(
+        path for files in sorted(found.values(), key=lambda files: _by_numbers(files[0].name)) for path in files
+    )
+
+
+def _by_numbers(name: str) -> list[str | int]:
+    """What sorts names by the numbers in them: a writer's tenth file of a second comes after its ninth."""
+    return [int(part) if part.isdecimal() else part for part in re.split(r"(\d+)", name)]
 
 
 def name_of_path(path: Path) -> str:

@@ -31,8 +31,8 @@ class StepValues:
 
     step: np.ndarray
     columns: Mapping[str, np.ndarray]
-    repeated: int
-    """Number of steps at which one of the columns has different values; the last value is used."""
+    repeated: np.ndarray
+    """True for the steps at which one of the columns has different values; the last value is used."""
     stepless: int
     """Number of rows that have a value of one of the columns, but no step."""
 
@@ -49,7 +49,7 @@ def by_step(steps: np.ndarray, columns: Mapping[str, np.ndarray]) -> StepValues:
         merged[index] = values[present]  # of a repeated index NumPy assigns the last value
         repeated[index[values[present] != merged[index]]] = True
         found[name] = merged
-    return StepValues(step=unique, columns=found, repeated=int(repeated.sum()), stepless=int(stepless.sum()))
+    return StepValues(step=unique, columns=found, repeated=repeated, stepless=int(stepless.sum()))
 
 
 def thinning_note(step: np.ndarray, values: np.ndarray, name: str, *, is_of_each_step: bool) -> str:

@@ -7,7 +7,7 @@ The last record of a running trainer may be half written.
 import math
 from collections import deque
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from heapq import heappop, heappush
 from itertools import count
@@ -73,7 +73,7 @@ def read_event_files(paths: Sequence[Path], name: str) -> Log:
         file.row for file in with_values if all(one.last <= file.first for one in with_values if one.row < file.row)
     ]
     restarts = [(row, columns.from_step(row, step)) for row, step in marks if row]
-    return log_of_columns(
+    log = log_of_columns(
         columns.columns(str(folder)),
         name=name,
         steps=(STEP_COLUMN,),
@@ -83,6 +83,7 @@ def read_event_files(paths: Sequence[Path], name: str) -> Log:
         begins=[row for row in later if row],
         restarts=restarts,
     )
+    return replace(log, page_purges=True)
 
 
 def time_of_values(event: Any) -> float:

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from ablations.errors import AblationsError
-from ablations.logs.attempts import counting_rows
+from ablations.logs.attempts import CountingRows, counting_rows
 from ablations.logs.expression import evaluate
 from ablations.logs.log import Log
 from ablations.logs.meaning import STEP_OF_ROW, LogMeaning, steps_of_rows
@@ -16,6 +16,8 @@ from ablations.logs.steps import StepValues, by_step
 OF_ROLLOUTS = ("reward_mean", "zero_variance", "mean_tokens", "truncated")
 """Columns that a trainer logs when it has generated. Several steps may train on the same rollouts: TRL generates once
 in `num_iterations * steps_per_generation` steps."""
+NOT_A_NUMBER = ("loss", "grad_norm", "entropy")
+"""Columns of which a NaN says that a step went wrong; a reward may be NaN where none was given."""
 TrainRow = dict[str, Any]
 
 
@@ -33,12 +35,18 @@ def training_rows(log: Log, meaning: LogMeaning) -> list[TrainRow]:
     found = replace(meaning, score="0", samples=None).resolve(log.columns.keys(), log.place)
     scores = preset.score_columns(log.columns)
     counting = counting_rows(log, steps_of_rows(log, meaning, found), scores, [*scores, *names])
-    columns = dict.fromkeys((*names, *found.columns))
-    values = by_step(counting.steps, {name: counting.log.columns[name] for name in columns})
-    spent = evaluate(found.compute, {**values.columns, STEP_OF_ROW: values.step}, values.step.size)
+    values, timed = (
+        by_step(counting.steps, {name: counting.log.columns[name] for name in columns})
+        for columns in (names, found.columns)
+    )
+    spent = evaluate(found.compute, {**timed.columns, STEP_OF_ROW: values.step}, values.step.size)
     rows, first_passes = _rows(values, names, spent)
     if preset.name == "trl":
         rows = _clipped_by_steps(rows, first_passes)
+    marks = {**_not_a_number(log, counting, names)}
+    for step, number in _overwritten(values).items():
+        marks[step] = marks.get(step, {}) | {"overwritten": number}
+    rows = [row | marks.get(row["step"], {}) for row in rows]
     if any(not 0 <= row.get("reward_mean", 0.0) <= 1 for row in rows):  # such a reward is no pass rate
         return rows
     return [row | {"pass_rate": row["reward_mean"]} if "reward_mean" in row else row for row in rows]
@@ -72,6 +80,31 @@ def _rows(values: StepValues, names: Mapping[str, str], spent: np.ndarray) -> tu
     return rows, first_passes
 
 
+def _not_a_number(log: Log, counting: CountingRows, names: Mapping[str, str]) -> dict[int, TrainRow]:
+    """The columns that were logged as NaN, by step."""
+    found: dict[int, TrainRow] = {}
+    for name, own in names.items():
+        rows = np.isin(counting.places, log.nan_rows(name)) & ~np.isnan(counting.steps)
+        for step in counting.steps[rows].astype(int).tolist() if own in NOT_A_NUMBER else ():
+            found.setdefault(step, {"not_finite": []})["not_finite"].append(own)
+    return found
+
+
+def _overwritten(values: StepValues) -> dict[int, int]:
+    """By step, how many rows of training were lost there: those with another value at this step, and those just before
+    it of which only other columns are left. Steps that the trainer does not log are not counted."""
+    found = dict.fromkeys(values.step[values.repeated].astype(int).tolist(), 1)
+    has_value = np.any([~np.isnan(one) for one in values.columns.values()], axis=0)
+    logged, others = values.step[has_value], values.step[~has_value]
+    if logged.size > 1:
+        after = np.searchsorted(logged, others)
+        inside = (after > 0) & (after < logged.size)
+        apart = others[inside] - logged[after[inside] - 1]
+        for step in logged[after[inside][apart % np.median(np.diff(logged)) == 0]].astype(int).tolist():
+            found[step] = found.get(step, 0) + 1
+    return found
+
+
 def _clipped_by_steps(rows: Sequence[TrainRow], first_passes: Sequence[bool]) -> list[TrainRow]:
     """The rows of TRL with the clipped ratios that steps of the optimiser have caused.
 
@@ -82,8 +115,10 @@ def _clipped_by_steps(rows: Sequence[TrainRow], first_passes: Sequence[bool]) ->
     first = [row["ratio_clipped"] for row, is_first in pairs if is_first and "ratio_clipped" in row]
     usual = sum(first) / len(first) if first else 0.0
     return [
-        row | {"ratio_clipped": 0.0 if is_first else max(0.0, row["ratio_clipped"] - usual)}
-        if "ratio_clipped" in row
-        else row
+        row
+        if "ratio_clipped" not in row
+        else row | {"ratio_clipped": 0.0, "ratio_clipped_unmoved": row["ratio_clipped"]}
+        if is_first
+        else row | {"ratio_clipped": max(0.0, row["ratio_clipped"] - usual)}
         for row, is_first in pairs
     ]

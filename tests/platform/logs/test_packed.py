@@ -97,7 +97,8 @@ def test_columns_of_packed_rows_are_those_of_the_rows():
         assert np.array_equal(log.columns[name], np.array(expected), equal_nan=True), name
     nested = [row["nested"]["b"] if "nested" in row else math.nan for row in rows]  # type: ignore[index]
     assert np.array_equal(log.columns["nested/b"], np.array(nested, dtype=float), equal_nan=True)
-    assert log.nans("acc") == sum(1 for row in rows if isinstance(row.get("acc"), float) and row["acc"] != row["acc"])
+    is_nan = [isinstance(row.get("acc"), float) and row["acc"] != row["acc"] for row in rows]
+    assert log.nan_rows("acc").tolist() == [number for number, found in enumerate(is_nan) if found]
     # Equal texts and whole numbers are the configuration; a list is not, nor is a bool that is not in all rows.
     assert log.config == {"model": "qwen", "late": "True"}
     labels = log.labels()

@@ -156,7 +156,7 @@ def test_an_offline_run_as_wandbs_client_writes_it(wandb_run):
     assert logged(log, "val/acc") == SCORES
     assert logged(log, "perf/time") == {step: 2.0 * step for step in range(5)}
     assert logged(log, "nested/x") == {step: step for step in range(5)}
-    assert log.nans("val/acc") == 1
+    assert log.nan_rows("val/acc").size == 1
     assert log.notes == ()
 
 
@@ -250,7 +250,7 @@ def test_nan_and_infinity_are_what_programs_write_for_them_and_absence_is_neithe
     path = tmp_path / "a.jsonl"
     path.write_text('{"step": 1, "acc": NaN, "x": "Infinity"}\n{"step": 2, "acc": 0.2}\n{"step": 3, "acc": null}\n')
     log = only_log(path)
-    assert log.nans("acc") == 1
+    assert log.nan_rows("acc").size == 1
     assert logged(log, "acc") == {2: 0.2}
     assert logged(log, "x") == {1: math.inf}
 
@@ -418,6 +418,16 @@ def test_event_files_below_a_runs_folder_are_its_log_also_in_parts_and_those_of_
         AblationsError, match=r"dapo-s1.* and .*dapo-s2/tb begin at steps 0 and 0, so they are not parts"
     ):
         find_log(tmp_path).read()
+
+
+def test_the_tenth_writer_of_a_second_comes_after_the_ninth(tmp_path):
+    for part, number, scores in (("b", 9, {0: 0.25, 2: 0.5, 4: 0.75}), ("a", 10, {4: 0.5, 6: 1.0})):
+        with closing(event_writer(tmp_path / "run" / part)) as writer:
+            for step, score in scores.items():
+                writer.add_scalar("acc", score, step)
+        (made,) = (tmp_path / "run" / part).iterdir()
+        made.rename(made.with_name(f"events.out.tfevents.1764000000.host.7.{number}"))
+    assert logged(only_log(tmp_path / "run"), "acc") == {0: 0.25, 2: 0.5, 4: 0.5, 6: 1.0}
 
 
 def test_writers_of_training_and_evaluation_that_share_a_name_are_no_parts_of_a_run(tmp_path):
