@@ -1,6 +1,8 @@
 """The runs of any MLflow experiment, given the meaning of its metrics and what identifies variants and seeds."""
 
+import math
 import re
+import sys
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
@@ -243,4 +245,10 @@ def _history(client: "MlflowClient", run: "Run", metric: str) -> list[tuple[int,
             f"the history of {metric!r} is incomplete: MLflow sent {len(points):,} values without the latest, "
             f"{latest:g}; compare an export of the whole history instead"
         )
-    return sorted(((point.timestamp, point.step, point.value) for point in points), key=lambda point: point[0])
+    found = ((point.timestamp, point.step, _as_logged(point.value)) for point in points)
+    return sorted(found, key=lambda point: point[0])
+
+
+def _as_logged(value: float) -> float:
+    """A value as it was logged: MLflow stores infinity as the largest number (3.17.2, `SqlAlchemyStore.log_metric`)."""
+    return math.copysign(math.inf, value) if abs(value) == sys.float_info.max else value

@@ -332,3 +332,26 @@ def test_nan_in_mlflow_is_left_out_and_said(launched):
     (one,) = launched.study().runs
     assert one.curve.score.size == 31
     assert one.warnings == ("pass_rate was logged as NaN 1 time; these values are left out",)
+
+
+@pytest.mark.parametrize("metric", ["pass_rate", "gpu_hours"])
+def test_infinity_which_mlflow_stores_as_the_largest_number_is_refused_as_infinity(launched, metric):
+    """mlflow 3.17.2: infinity comes back as 1.797e308, which as a finite number would be the compute of a reading."""
+    counts = {name: 30 if name == metric else 31 for name in ("pass_rate", "gpu_hours")}
+    run = launched.log("a", ceiling=0.6, variant="a", seed="0", num_of=counts)
+    launched.client.log_metric(run, metric, math.inf, timestamp=2, step=30)
+    assert launched.client.get_metric_history(run, metric)[-1].value == pytest.approx(1.797e308, rel=1e-3)
+    said = "score is inf" if metric == "pass_rate" else "compute is inf"
+    with pytest.raises(AblationsError, match=said):
+        launched.study()
+
+
+@pytest.mark.parametrize("values", [(0.4, math.nan), (math.nan, 0.4)])
+def test_of_two_values_at_one_step_and_time_the_number_counts_and_not_nan(launched, values):
+    """mlflow 3.17.2 itself compares NaN as 0, so its latest value is .4 in both orders."""
+    run = launched.log("a", ceiling=0.6, variant="a", seed="0", num_of={"pass_rate": 30, "gpu_hours": 31})
+    for value in values:
+        launched.client.log_metric(run, "pass_rate", value, timestamp=1, step=30)
+    (found,) = launched.study().runs
+    assert found.curve.score[-1] == 0.4
+    assert found.warnings == ("pass_rate was logged as NaN 1 time; these values are left out",)

@@ -4,6 +4,9 @@ import numpy as np
 from scipy.stats import kstest
 
 from scalerl.generator.random_numbers import draw_seeds, one_split_mix_64, split_mix_64, uniform
+from scalerl.generator.request import Request
+from scalerl.generator.vllm_generator import seed_of
+from scalerl.rollout import Prompt
 
 
 def test_the_first_numbers_of_a_seed_are_the_published_ones():
@@ -38,3 +41,13 @@ def test_seeds_have_64_bits():
     for bit in range(64):
         share = sum(seed >> bit & 1 for seed in seeds) / 4000
         assert abs(share - 0.5) < 5 * 0.5 / np.sqrt(4000)
+
+
+def test_seeds_for_vllm_are_far_apart_for_neighbouring_requests_and_tokens():
+    """vLLM 0.32.0 gives completion i of a request seed + i, so neighbouring seeds would share completions."""
+    prompt = Prompt(task="k_smallest", id="0", tokens=(1,), answer="2", difficulty=1)
+    requests = [Request(prompt=prompt, group=0, index=seed, seed=seed) for seed in range(200)]
+    seeds = sorted(seed_of(request, number) for request in requests for number in range(20))
+    assert min(np.diff(np.array(seeds, dtype=np.uint64))) > 2**20
+    assert seeds[0] >= 0
+    assert seeds[-1] < 2**63

@@ -134,3 +134,23 @@ def test_units_have_their_defined_sizes():
     assert float(read("60 mph").unit.size) == 0.44704
     assert read("3\\text{ square feet}").unit.size == read("1 ft").unit.size ** 2
     assert not UNITS.keys() & COUNT_WORDS.keys()
+
+
+@pytest.mark.parametrize(
+    ("gold", "misread", "right"),
+    [
+        (r"1\,000", "0", "1000"),
+        (r"12\,345", "357", "12345"),
+        (r"2\sqrt{3}", "2", r"\sqrt{12}"),
+        ("10^{-3}", "10", "0.001"),
+        ("x^2", "x^3", r"x \cdot x"),
+        (r"\text{silent}", r"\text{listen}", "silent"),
+        ("2024-05-01", "2018", "May 1, 2024"),
+    ],
+)
+def test_what_math_verify_misreads_is_read_here(gold, misread, right):
+    """math-verify 0.9.0 alone: 1\\,000 equals 0, 12\\,345 equals 357, words are products of their letters, dates
+    differences; TRL 1.16.0 reads the plain gold 2\\sqrt{3} as 2 and 10^{-3} as 10."""
+    assert verify_math(rf"\boxed{{{misread}}}", gold, time_limit_s=5.0) == "wrong"
+    assert verify_math(rf"\boxed{{{right}}}", gold, time_limit_s=5.0) == "right"
+    assert verify_math(rf"\boxed{{{gold}}}", gold, time_limit_s=5.0) == "right"
