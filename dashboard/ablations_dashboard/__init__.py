@@ -9,6 +9,7 @@ The rooms by height; each imports only what stands below it:
     widgets     figures, tables and messages on a page
     selection   the reader's selection, in the URL and kept across pages
     drawings    figures that only the pages have      reading   cached readings from disk
+    run_table   all runs as one table, filtered and grouped
     escape      names, questions and messages of people and policies in Markdown, never markup
 
 The home folder is ABLATIONS_HOME, else ./ablation-runs. The pages only read. The selection of a page is in the URL.

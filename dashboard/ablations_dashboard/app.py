@@ -7,7 +7,18 @@ from ablations_dashboard.server.preload import IMPORTING
 with IMPORTING:
     from ablations_dashboard.selection.url import restore
     from ablations_dashboard.server.admission import require_token
-    from ablations_dashboard.views import campaigns, compare, forecast, ladder, paper, recipes, run, search, sweeps
+    from ablations_dashboard.views import (
+        campaigns,
+        compare,
+        forecast,
+        ladder,
+        paper,
+        recipes,
+        run,
+        runs,
+        search,
+        sweeps,
+    )
 
 st.set_page_config(page_title="Ablations", layout="wide")
 st.html(
@@ -19,6 +30,7 @@ page = st.navigation(
     [
         st.Page(sweeps.show, title="Sweeps", url_path="sweeps", default=True),
         st.Page(compare.show, title="Compare", url_path="compare"),
+        st.Page(runs.show, title="Runs", url_path="runs"),
         st.Page(forecast.show, title="Forecast", url_path="forecast"),
         st.Page(ladder.show, title="Ladder", url_path="ladder"),
         st.Page(run.show, title="Run", url_path="run"),

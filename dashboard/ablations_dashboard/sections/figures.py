@@ -28,6 +28,7 @@ from ablations_dashboard.reading.run_log import load_metrics
 from ablations_dashboard.selection.url import pick, switch
 from ablations_dashboard.selection.variants import Shown, only
 from ablations_dashboard.widgets.figure import show_figure
+from ablations_dashboard.widgets.links import show_run_links
 
 CURVE_AXES = {
     "compute": "",
@@ -174,6 +175,7 @@ def drawn_runs(sweep: StartedSweep, shown: Shown) -> dict[str, tuple[pd.DataFram
                 rows = load_metrics(sweep.run(run.id))
             except ValueError as error:
                 st.warning(with_code(str(error)))
+                show_run_links([run.id], {run.id: {"sweep": sweep.name, "run": run.id}})
                 continue
             if len(rows):
                 rows = rows.dropna(axis="columns", how="all")

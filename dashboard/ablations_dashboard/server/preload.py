@@ -28,7 +28,7 @@ def _work() -> None:
     try:
         from ablations.home.home import find_home
         from ablations_dashboard.reading.cache import read_ahead
-        from ablations_dashboard.views import compare, forecast, paper, recipes, run, search, sweeps  # noqa: F401
+        from ablations_dashboard.views import compare, forecast, paper, recipes, run, runs, search, sweeps  # noqa: F401
     finally:
         IMPORTING.release()
     home = find_home(None)

@@ -2,6 +2,7 @@
 
 sweeps      all sweeps of the home folder
 compare     the variants of one or several sweeps against one of them
+runs        all runs of a sweep as a table
 forecast    pass rates at more compute, and the likely leader
 ladder      a study at several scales
 run         one run: health, metrics, hours, rollouts, log, recipe

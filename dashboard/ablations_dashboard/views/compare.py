@@ -26,13 +26,14 @@ from ablations_dashboard.sections.figures import (
     show_metrics,
     show_plane,
 )
-from ablations_dashboard.sections.progress import is_in_trouble, show_progress, show_runs
+from ablations_dashboard.sections.progress import show_progress
 from ablations_dashboard.sections.verdicts import show_fits, show_grid, show_numbers, show_table_of_verdicts, show_words
 from ablations_dashboard.selection.baseline import choose_baseline
 from ablations_dashboard.selection.sweeps import choose_others, choose_sweep
 from ablations_dashboard.selection.url import in_url, put_in_url, widget_key
 from ablations_dashboard.selection.variants import Shown, choose_variants
 from ablations_dashboard.widgets.document import show_document
+from ablations_dashboard.widgets.links import PageAddress, show_link
 from ablations_dashboard.widgets.message import errors_on_page
 
 FOLDED: dict[str, tuple[str, Callable[[Results, Shown], None]]] = {
@@ -82,7 +83,14 @@ def show_head(sweep: StartedSweep, is_live: bool, others: Sequence[StartedSweep]
     show_progress(sweep, rows, is_live=is_changing)
     unkept = unkept_results_note(results)
     warned = [*([Text(text=unkept, kind="warning")] if unkept else []), *remark_blocks(results.remarks)]
-    show_document([*warned, *note_blocks(results.notes)], scope=plan.sweep)
+    places = places_of_runs(results, (sweep, *others))
+    show_document([*warned, *note_blocks(results.notes)], scope=plan.sweep, runs=places)
+
+
+def places_of_runs(results: Results, sweeps: Sequence[StartedSweep]) -> dict[str, PageAddress]:
+    """The sweep and id of every run by its name, for a link to its page."""
+    sweep_of = {run.id: one.name for one in reversed(sweeps) for run in one.plan.runs}
+    return {run.name: {"sweep": sweep_of[run.id], "run": run.id} for run in results.runs if run.id in sweep_of}
 
 
 def current(own: StartedSweep, others: Sequence[StartedSweep], baseline: str) -> Results:
@@ -107,22 +115,20 @@ def folded_section(name: str, read: Callable[[], Results], shown: Shown) -> None
 
 @errors_on_page()
 def folded_runs(own: StartedSweep, sweep: StartedSweep, shown: Shown) -> None:
-    """Show what the run logs contain: metrics and the list of runs; for a search, also its progress."""
+    """Show the training metrics, and a link to all runs; for a search, also its progress."""
     own = own.reread()
     if (search := read_search(own)) is not None:
         done = f"{len(search.ranked)} of {search.num_trials} trials are done"
         st.caption(in_markdown(f"{done}: {note(search, own.plan.reference)}. The Search page lists the trials."))
     folded("metrics", "Training metrics", show_metrics, sweep, shown)
-    folded("runs", "Runs", show_runs, own, is_open=is_in_trouble(run_rows(own)))
+    label = f"Table of all {len(own.plan.runs):,} runs: filter, sort, group"
+    show_link("runs", label, {"sweep": own.name}, icon=":material/table_rows:")
 
 
-def folded(name: str, label: str, draw: Callable[..., None], *given: Any, is_open: bool = False) -> None:
-    """Show `label`, and below it what `draw(*given)` shows once it is opened; the URL has the open ones by `name`.
-
-    `is_open` opens it at first.
-    """
+def folded(name: str, label: str, draw: Callable[..., None], *given: Any) -> None:
+    """Show `label`, and below it what `draw(*given)` shows once it is opened; the URL has the open ones by `name`."""
     key = widget_key(f"{name} folded")
-    st.session_state.setdefault(key, is_open or name in in_url(OPEN_PARTS))
+    st.session_state.setdefault(key, name in in_url(OPEN_PARTS))
     part = st.expander(label, key=key, on_change="rerun")
     others = [one for one in in_url(OPEN_PARTS) if one != name]
     put_in_url(OPEN_PARTS, sorted([*others, name]) if part.open else others)

@@ -35,7 +35,7 @@ from ablations_dashboard.sections.rollouts import show_rollouts
 from ablations_dashboard.sections.what_to_do import what_to_do
 from ablations_dashboard.sections.why import show_findings, show_why
 from ablations_dashboard.selection.sweeps import choose_sweep
-from ablations_dashboard.selection.url import in_url, pick, pick_several
+from ablations_dashboard.selection.url import in_url, pick, pick_several, put_in_url
 from ablations_dashboard.widgets.document import show_document
 from ablations_dashboard.widgets.figure import show_figure
 from ablations_dashboard.widgets.message import errors_on_page
@@ -72,10 +72,14 @@ def choose_run(sweep: StartedSweep, rows: list[RunRow]) -> str:
         st.info(f"Sweep {in_code(sweep.name)} has no run yet. {in_code(sweep.plan.command)} starts them.")
         st.stop()
     wanted = in_url("run")
+    by_name = {row.name: row.id for row in rows}
+    if wanted and wanted[0] in by_name:  # an address that a person wrote
+        wanted = [by_name[wanted[0]]]
+        put_in_url("run", wanted)
     # The URL may name a run of another sweep if the sweep was changed, here or on another page.
     if wanted and wanted[0] not in names and wanted[0] not in sweep.home.run_ids():
         st.title("Run")
-        near = in_markdown(did_you_mean(wanted[0], list(names), "runs"))
+        near = in_markdown(did_you_mean(wanted[0], list(by_name), "runs"))
         st.error(f"No run {in_code(wanted[0])} in sweep {in_code(sweep.name)}; {near}")
         st.stop()
     return pick(

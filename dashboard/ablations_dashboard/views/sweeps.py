@@ -16,17 +16,11 @@ from ablations_dashboard.reading.cache import REFRESH_S, may_change
 from ablations_dashboard.selection.sweeps import no_sweep
 from ablations_dashboard.selection.url import in_url, put_in_url, widget_key
 from ablations_dashboard.widgets.document import show_document
+from ablations_dashboard.widgets.links import show_link
 from ablations_dashboard.widgets.message import errors_on_page
 
 MOST_CARDS = 12
 """Limit on sweeps with a card; the table has all."""
-
-
-def page_of_compare() -> "st.Page":
-    """The page that a card links to."""
-    from ablations_dashboard.views import compare
-
-    return st.Page(compare.show, title="Compare", url_path="compare")
 
 
 @errors_on_page()
@@ -86,7 +80,7 @@ def show_sweep_card(line: SweepLine) -> None:
             st.error(with_code(line.problem))
             return
         label, where = f"**{in_markdown(line.name)}**", {"sweep": line.name}
-        st.page_link(page_of_compare(), label=label, query_params=where, icon=":material/monitoring:")
+        show_link("compare", label, where, icon=":material/monitoring:")
         if line.question:
             st.text(made_visible(line.question))
         ends = f"; about {line.time_left} left" if line.time_left else ""

@@ -14,16 +14,26 @@ from ablations.report.writers.page import heat_colour
 from ablations.terminal.visible import made_visible
 from ablations_dashboard.escape import in_markdown, with_code
 from ablations_dashboard.widgets.figure import show_figure
+from ablations_dashboard.widgets.links import PageAddress, show_run_links
 from ablations_dashboard.widgets.table import show_table
 from ablations_dashboard.widgets.theme import is_dark
 
 
-def show_document(blocks: Blocks, *, scope: str, sheets: Mapping[str, bytes] | None = None) -> None:
+def show_document(
+    blocks: Blocks,
+    *,
+    scope: str,
+    sheets: Mapping[str, bytes] | None = None,
+    runs: Mapping[str, PageAddress] | None = None,
+) -> None:
     """Show the blocks. The names of their files begin with `scope`; `sheets` are downloads that replace the shown
-    tables, by name."""
+    tables, by name. `runs` are the places of runs by name: warnings and errors about them have links."""
     for kind, several in groupby(blocks, lambda one: one.kind if isinstance(one, Text) else None):
         if kind is not None:
-            _show_texts([one.text for one in several if isinstance(one, Text)], kind)
+            said = [one for one in several if isinstance(one, Text)]
+            _show_texts([one.text for one in said], kind)
+            if kind in ("warning", "error"):
+                show_run_links([name for one in said for name in one.runs], runs or {})
             continue
         for one in several:
             match one:
@@ -45,7 +55,7 @@ def show_document(blocks: Blocks, *, scope: str, sheets: Mapping[str, bytes] | N
                     st.caption(with_code(one.caption))
                 case Folded():
                     with st.expander(in_markdown(one.title)):
-                        show_document(one.blocks, scope=scope, sheets=sheets)
+                        show_document(one.blocks, scope=scope, sheets=sheets, runs=runs)
 
 
 def _show_texts(texts: list[str], kind: str) -> None:

@@ -6,6 +6,11 @@ from typing import Any
 import pandas as pd
 import streamlit as st
 
+ROW_PX = 36
+"""Height of a row."""
+LONG_TABLE = 1000
+"""Limit on the rows that are sent to the browser at once."""
+
 
 def offer_download(label: str, content: str | bytes | Callable[[], bytes], file: str) -> None:
     """Show a link to download `content`; a function is called when the link is clicked. The name `file` must be unique
@@ -21,12 +26,18 @@ def show_table(
     name: str,
     columns: Mapping[str, Any] | None = None,
     csv: bytes | None = None,
+    height: int | None = None,
 ) -> None:
     """Draw a data frame, styled or plain. `name` names its file and must be unique among the page's tables. `csv`
-    replaces the shown table in the download, for example to include all digits.
+    replaces the shown table in the download, for example to include all digits. `height` in pixels is that of a longer
+    table, by default of ten rows.
     """
-    st.dataframe(table, hide_index=True, column_config=dict(columns or {}), key=f"table {name}", placeholder="")
     plain = table if isinstance(table, pd.DataFrame) else table.data
+    tall = height if height is not None and ROW_PX * len(plain) > height else "auto"
+    look = {"column_config": dict(columns or {}), "placeholder": "", "height": tall}
+    # The browser asks for the rows of a long table as they are scrolled to; styled ones are sent at once.
+    is_lazy = len(plain) > LONG_TABLE and plain is table
+    st.dataframe(table, hide_index=True, key=f"table {name}", lazy=is_lazy, **look)
     offer_csv(plain if csv is None else csv, name=name)
 
 

@@ -44,6 +44,8 @@ class Text:
 
     text: str
     kind: TextKind = "plain"
+    runs: tuple[str, ...] = ()
+    """Names of the runs that a warning is about, which a page links to."""
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -154,7 +154,7 @@ def remark_blocks(remarks: Sequence[Remark]) -> Blocks:
     """Remarks to read before the numbers, the most serious first; if there are many of one weight, some are folded."""
     blocks = []
     for weight in WEIGHTS:
-        said = [Text(text=one.text, kind=weight) for one in remarks if one.weight == weight]
+        said = [Text(text=one.text, kind=weight, runs=one.runs) for one in remarks if one.weight == weight]
         more = said[MOST_REMARKS:]
         blocks += said[:MOST_REMARKS]
         blocks += [Folded(title=counted(len(more), f"more {weight}"), blocks=more)] if more else []
