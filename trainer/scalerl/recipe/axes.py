@@ -279,8 +279,9 @@ class Recipe(Frozen):
     """Method that keeps answers within the token limit."""
     truncated: Literal["keep", "mask"] = "keep"
     """Answers truncated at the token limit: keep counts them in the loss; mask leaves them out, as DAPO's overlong
-    filtering does (arXiv 2503.14476). Either way their rewards count in the mean and standard deviation of their
-    group."""
+    filtering does (arXiv 2503.14476). All averages but `sum` are then over the answers that are left, so
+    a few of them get the weight of the batch. Either way their rewards count in the mean and standard deviation of
+    their group."""
     kl: Kl = Kl()
     """Penalty on moving away from the policy that the run started from."""
     entropy_bonus: Annotated[float, Field(ge=0, le=1e9), Unit("loss per nat")] = 0.0
