@@ -92,16 +92,19 @@ def _not_a_number(log: Log, counting: CountingRows, names: Mapping[str, str]) ->
 
 def _overwritten(values: StepValues) -> dict[int, int]:
     """By step, how many rows of training were lost there: those with another value at this step, and those just before
-    it of which only other columns are left. Steps that the trainer does not log are not counted."""
+    it of which only other columns are left. Steps that the trainer does not log, by the distance of the rows beside
+    them, are not counted."""
     found = dict.fromkeys(values.step[values.repeated].astype(int).tolist(), 1)
     has_value = np.any([~np.isnan(one) for one in values.columns.values()], axis=0)
     logged, others = values.step[has_value], values.step[~has_value]
-    if logged.size > 1:
-        after = np.searchsorted(logged, others)
-        inside = (after > 0) & (after < logged.size)
-        apart = others[inside] - logged[after[inside] - 1]
-        for step in logged[after[inside][apart % np.median(np.diff(logged)) == 0]].astype(int).tolist():
-            found[step] = found.get(step, 0) + 1
+    gap = np.diff(logged)
+    beside = np.minimum(np.append(np.inf, gap)[:-1], np.append(gap, np.inf)[1:])
+    after = np.searchsorted(logged, others)
+    inside = (after > 0) & (after < logged.size)
+    others, after = others[inside], after[inside]
+    lost = (gap > beside)[after - 1] & ((others - logged[after - 1]) % beside[after - 1] == 0)
+    for step in logged[after[lost]].astype(int).tolist():
+        found[step] = found.get(step, 0) + 1
     return found
 
 

@@ -274,6 +274,16 @@ def test_other_sound_logs_have_no_finding(tmp_path):
     assert found_in(trl_log(tmp_path, turning)) == {}
 
 
+def test_a_distance_of_rows_that_a_resume_changes_is_sound(tmp_path):
+    """Rows of training every 5 steps and later every 10, and evaluations every 25 in rows of their own."""
+    at = {*range(5, 400, 5), *range(400, 701, 10)}
+    rows = [{"step": step, "loss": 0.01, "learning_rate": 1e-6, "reward": 0.3 + step / 2000} for step in sorted(at)]
+    rows += [{"step": step, "eval_reward": 0.3 + step / 2000 + step / 9e4} for step in range(25, 701, 25)]
+    rows.sort(key=lambda row: row["step"])
+    (state := tmp_path / "trainer_state.json").write_text(json.dumps({"log_history": rows}))
+    assert found_in(state) == {}
+
+
 def test_a_restart_that_tensorboard_purges_is_sound(tmp_path):
     folder = events(tmp_path, in_order(last=70), in_order(first=51), purge_step=51)
     assert found_in(folder) == {}
