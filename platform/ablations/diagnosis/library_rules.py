@@ -21,7 +21,7 @@ RESTART = 0.999
 """Share of the highest rate at which a rate that rises at once begins a cycle again, as schedules with restarts do."""
 FEWEST_OVERWRITTEN = 3
 """Minimum number of lost rows; a resume may log one step again."""
-MOST_STEPS = 3
+STEPS_NAMED = 3
 """Steps in a finding."""
 
 
@@ -122,7 +122,7 @@ def off_page(history: History) -> Symptom | None:
 
 
 def _first(rows: Sequence[LogRow]) -> str:
-    return ", ".join(f"{row['step']:,}" for row in rows[:MOST_STEPS]) + " ..." * (len(rows) > MOST_STEPS)
+    return ", ".join(f"{row['step']:,}" for row in rows[:STEPS_NAMED]) + " ..." * (len(rows) > STEPS_NAMED)
 
 
 LIBRARY_RULES: dict[str, HeldOutRule] = {
