@@ -4,6 +4,7 @@ Each was checked against logs that the library wrote: TRL 1.16.0, transformers 5
 tensorboard 2.21.0.
 """
 
+import sys
 from collections.abc import Sequence
 from itertools import accumulate, pairwise
 
@@ -60,10 +61,8 @@ def rate_jumps(history: History) -> Symptom | None:
     """A learning rate that leaves the course of its schedule, as after a resume with another number of steps."""
     rows = [row for row in history.steps if row.get("learning_rate") is not None]
     at, rates = ([row[name] for row in rows] for name in ("step", "learning_rate"))
-    slopes = [
-        (now - rate) / max(1, to - since)
-        for (since, to), (rate, now) in zip(pairwise(at), pairwise(rates), strict=True)
-    ]
+    slopes = _slopes(rows, "step")
+    by_compute = _slopes(rows, "compute_gpu_hours")  # the schedule's progress may be compute
     highest = [*accumulate(rates, max)]
     for place in range(1, len(slopes) - 1):
         before, slope, after = slopes[place - 1 : place + 2]
@@ -71,7 +70,11 @@ def rate_jumps(history: History) -> Symptom | None:
         # A cycle that begins again may have begun between two rows.
         began_at = now - after * (at[place + 1] - at[place])
         is_up = before < 0 < slope and after <= 0 and began_at < RESTART * highest[place]
-        is_down = before < 0 and after < 0 and slope < STEEPER * min(before, after)
+        is_down = (
+            before < 0
+            and after < 0
+            and all(each[place] < STEEPER * min(each[place - 1], each[place + 1]) for each in (slopes, by_compute))
+        )
         if (is_up or is_down) and abs(now - rate) > LEAST_JUMP * highest[place]:
             return Symptom(
                 text=f"the learning rate went from {rate:.3g} at step {at[place]:,} to {now:.3g} at step "
@@ -81,6 +84,15 @@ def rate_jumps(history: History) -> Symptom | None:
                 since=int(at[place + 1]),
             )
     return None
+
+
+def _slopes(rows: Sequence[LogRow], progress: str) -> list[float]:
+    """Change of the learning rate from each row to the next, by the progress between them."""
+    return [
+        (row["learning_rate"] - before["learning_rate"])
+        / max(sys.float_info.epsilon, row.get(progress, row["step"]) - before.get(progress, before["step"]))
+        for before, row in pairwise(rows)
+    ]
 
 
 def rate_zero(history: History) -> Symptom | None:

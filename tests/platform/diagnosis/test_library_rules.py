@@ -16,6 +16,7 @@ import torch
 from imported import history_of_log
 
 from ablations.diagnosis.diagnose import diagnose
+from ablations.diagnosis.history import History
 from ablations.diagnosis.library_rules import LIBRARY_RULES
 
 transformers = pytest.importorskip("transformers", reason="transformers writes these logs", exc_type=ImportError)
@@ -272,6 +273,23 @@ def test_other_sound_logs_have_no_finding(tmp_path):
     turning = [5e-4 * (1 + math.cos(3 * math.pi * step / STEPS)) for step in range(STEPS)]
     assert turning[40] == 0
     assert found_in(trl_log(tmp_path, turning)) == {}
+
+
+def test_a_step_that_takes_long_under_a_schedule_of_compute_is_sound():
+    """A linear schedule over 200 GPU-hours; step 60 takes 12 hours, all others one."""
+    hours = [step + 11.0 * (step >= 60) for step in range(1, STEPS + 1)]
+    steps = [
+        {
+            "step": step,
+            "compute_gpu_hours": spent,
+            "learning_rate": 1e-3 * (1 - spent / 200),
+            "pass_rate": 0.3 + step / 400,
+        }
+        for step, spent in enumerate(hours, start=1)
+    ]
+    assert diagnose(History(name="paused", steps=steps)) == []
+    jumps = [{**row, "learning_rate": row["learning_rate"] / (2 if row["step"] > 80 else 1)} for row in steps]
+    assert [one.rule for one in diagnose(History(name="jumps", steps=jumps))] == ["rate jumps"]
 
 
 def test_a_distance_of_rows_that_a_resume_changes_is_sound(tmp_path):
