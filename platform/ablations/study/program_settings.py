@@ -43,7 +43,7 @@ class ProgramSettings:
     given: Mapping[str, Given]
     """By dotted path."""
     script: str
-    """Text of the Python script and of the files of its code; empty if there are none."""
+    """Code of the Python script and of its other files, without comments and docstrings; empty if there are none."""
     folder: Path
 
     def find(self, name: str) -> Given | None:
@@ -89,7 +89,7 @@ def settings_of_program(recipe: CommandRecipe, reference: str, sweep_file: str) 
         (*(found.paths if found else ()), *(folder / one for one in recipe.code if recipe.code != "git"))
     )
     scripts = {path: path.read_text(errors="replace") for path in paths if path.suffix == ".py" and path.is_file()}
-    script = "\n".join(scripts.values())
+    script = "\n".join(map(_code, scripts.values()))
     trainer = next((one for one in STARTED_BY if _is_used(one, recipe, words, script)), None)
     if trainer is None:
         return None
@@ -108,8 +108,8 @@ def settings_of_program(recipe: CommandRecipe, reference: str, sweep_file: str) 
 
 def _is_used(trainer: str, recipe: CommandRecipe, words: Sequence[str], script: str) -> bool:
     """True if a program is known to use the trainer; for TRL, to use it for GRPO."""
-    told = " ".join((*words, script, *recipe.settings))
-    if trainer == "trl" and not re.search("grpo|num_generations", told, re.IGNORECASE):
+    is_grpo = "grpo" in words or re.search(r"\bGRPO(Config|Trainer)\b", script) is not None
+    if trainer == "trl" and not is_grpo and (script or "num_generations" not in recipe.settings):
         return False
     is_imported = re.search(rf"^\s*(from|import) {trainer}\b", script, re.MULTILINE) is not None
     is_named = recipe.log is not None and recipe.log.trainer == trainer
@@ -172,6 +172,17 @@ def calls_in(script: str, *names: str) -> list[ast.Call]:
         calls = [one for one in ast.walk(ast.parse(script)) if isinstance(one, ast.Call)]
         return [one for one in calls if ast.unparse(one.func).rpartition(".")[2] in names]
     return []
+
+
+def _code(script: str) -> str:
+    """A Python script without comments and texts that do nothing; as it is if it cannot be parsed."""
+    with suppress(SyntaxError, ValueError, RecursionError):
+        tree = ast.parse(script)
+        tree.body = [
+            one for one in tree.body if not (isinstance(one, ast.Expr) and isinstance(one.value, ast.Constant))
+        ]
+        return ast.unparse(tree)
+    return script
 
 
 def _literals(script: str, file: str) -> dict[str, Given]:

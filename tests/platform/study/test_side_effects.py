@@ -28,6 +28,7 @@ SCRIPT = {"command": ["{python}", "train.py", "{overrides}"], "code": ["train.py
 VERL = ["env", "python3", "-m", "verl.trainer.main_ppo", "algorithm.adv_estimator=grpo", "data.seed={seed}"]
 VERL_RUN = "trainer.default_local_dir={folder}/checkpoints"
 SERVER = ["--use_vllm", "--vllm_mode", "server", "--generation_kwargs", '{{"seed": {seed}}}']
+GSPO = ["env", "accelerate", "launch", "--config_file", "zero3.yaml", "gspo.py", "--use_peft", "--loss_type", "grpo"]
 BASE = {
     "model_name_or_path": "Qwen/Qwen2.5-0.5B-Instruct",
     "dataset_name": "trl-lib/DeepMath-103K",
@@ -114,6 +115,29 @@ PLANTED = {
     "dropout of LoRA with vLLM": (
         "dropout",
         {"trainer": TRL, "reference": BASE | {"use_peft": True, "lora_dropout": 0.1, "use_vllm": True}},
+    ),
+    "dropout of LoRA in TRL's example of GSPO": (
+        "dropout",
+        {
+            "trainer": {
+                "command": [*GSPO, "--gradient_accumulation_steps", "2", "--steps_per_generation", "8", "{overrides}"],
+                "code": ["gspo.py"],
+                "overrides_as": "flags",
+            },
+            "files": {
+                "gspo.py": """\
+                    \"\"\"
+                    accelerate launch gspo.py --num_iterations 1 --use_vllm --lora_dropout 0
+                    \"\"\"
+                    from trl import GRPOConfig, GRPOTrainer, ModelConfig, ScriptArguments, TrlParser, get_peft_config
+
+                    # no disable_dropout here
+                    parser = TrlParser((ScriptArguments, GRPOConfig, ModelConfig))
+                    script_args, training_args, model_args = parser.parse_args_and_config()
+                    trainer = GRPOTrainer(args=training_args, peft_config=get_peft_config(model_args))
+                    """
+            },
+        },
     ),
     "dropout of LoRA, with names of the user's own": (
         "dropout",
@@ -302,6 +326,11 @@ SOUND = {
     "TRL: SFT": {
         "trainer": {"command": ["env", "trl", "sft", "--config", "{config}"], "code": ["rewards.py"]},
         "reference": BASE | {"use_peft": True, "lora_dropout": 0.05, "eval_strategy": "steps", "eval_size": 100},
+    },
+    "TRL: RLOO with LoRA": {
+        "trainer": SCRIPT,
+        "reference": BASE | {"num_generations": 4, "num_iterations": 3, "use_peft": True},
+        "files": {"train.py": "from trl import ModelConfig, RLOOConfig, RLOOTrainer  # as for GRPOTrainer\n"},
     },
     "verl: GRPO on GSM8K": verl(
         "data.train_files=$HOME/data/gsm8k/train.parquet",
