@@ -33,7 +33,7 @@ def not_a_number(history: History) -> Symptom | None:
     is_last = bool(rows) and rows[-1] is history.steps[-1]
     if not rows or (names == ["grad_norm"] and not is_last and rows[-1]["step"] <= RECENT):
         return None
-    after = "at the last step too: the weights are NaN" if is_last else "not later, so the last value hides it"
+    after = "at the last step too, so the weights may be NaN" if is_last else "not later, so the last value hides it"
     return Symptom(
         text=f"{' and '.join(names)} {'was' if len(names) == 1 else 'were'} NaN at {counted(len(rows), 'step')}, "
         f"{after}; transformers logs 0 or a mean for a loss that is NaN",

@@ -140,7 +140,7 @@ def test_a_loss_that_reads_0_after_a_nan_is_named(tmp_path):
         trl_log(tmp_path, loss=lambda step: 0.01 * (step < 50), grad_norm=lambda step: 0.5 if step < 50 else math.nan)
     )
     one = found["not a number"]
-    assert (one.since_step, "grad_norm was NaN at 71 steps" in one.text, "the weights are NaN" in one.text) == (
+    assert (one.since_step, "grad_norm was NaN at 71 steps" in one.text, "so the weights may be NaN" in one.text) == (
         50,
         True,
         True,
