@@ -119,21 +119,27 @@ def batch_of(rollouts: list[Rollout], group_of: list[int], *, mask_truncated: bo
     mask = np.zeros(shape, dtype=np.bool_)
     behaviour = np.zeros(shape, dtype=np.float32)
     versions = np.zeros(shape, dtype=np.int64)
-    for row, (rollout, length) in enumerate(zip(rollouts, lengths, strict=True)):
-        start = len(rollout.prompt.tokens)
-        tokens[row, :start] = rollout.prompt.tokens
-        tokens[row, start:length] = rollout.tokens
-        chosen = ~rollout.forced & rollout.written
-        mask[row, start:length] = chosen & (not (mask_truncated and rollout.truncated))
-        behaviour[row, start:length] = np.where(chosen, rollout.logprobs, 0.0)
-        versions[row, start:length] = rollout.versions
+    prompt_B = np.array([len(rollout.prompt.tokens) for rollout in rollouts])
+    column_T, length_B = np.arange(shape[1]), np.array(lengths)
+    is_prompt, is_valid = column_T < prompt_B[:, None], column_T < length_B[:, None]
+    answers = is_valid & ~is_prompt
+    tokens[is_prompt] = [token for rollout in rollouts for token in rollout.prompt.tokens]
+    tokens[answers] = np.concatenate([rollout.tokens for rollout in rollouts])
+    chosen = ~np.concatenate([rollout.forced for rollout in rollouts])
+    if any(rollout.episode for rollout in rollouts):
+        chosen &= np.concatenate([rollout.written for rollout in rollouts])
+    mask[answers] = chosen
+    if mask_truncated:
+        mask[[rollout.truncated for rollout in rollouts]] = False
+    behaviour[answers] = np.where(chosen, np.concatenate([rollout.logprobs for rollout in rollouts]), 0.0)
+    versions[answers] = np.concatenate([rollout.versions for rollout in rollouts])
     return Batch(
         tokens_BT=torch.from_numpy(tokens),
         mask_BT=torch.from_numpy(mask),
         host_mask_BT=torch.from_numpy(mask),
         behaviour_BT=torch.from_numpy(behaviour),
         group_B=torch.from_numpy(np.array(group_of, dtype=np.int64)),
-        length_B=torch.from_numpy(np.array(lengths, dtype=np.int64)),
-        prompt_B=torch.from_numpy(np.array([len(rollout.prompt.tokens) for rollout in rollouts], dtype=np.int64)),
+        length_B=torch.from_numpy(length_B),
+        prompt_B=torch.from_numpy(prompt_B),
         version_BT=torch.from_numpy(versions),
     )

@@ -279,8 +279,8 @@ class LlamaCache(KVCache):
 
     def _hidden(self, tokens_n: Tensor, position_n: Tensor, reach: int, prefills: tuple[Prefill, ...]) -> Tensor:
         policy = self.policy
-        if self._has_kernels():
-            return self._compiled_step(tokens_n, position_n, prefills)
+        if (weights := self._body_weights()) is not None:
+            return self._compiled_step(weights, tokens_n, position_n, prefills)
         self._shared.forget()
         n = len(tokens_n)
         kind = FusedStep if position_n.device.type == "cuda" else DenseStep
@@ -306,47 +306,52 @@ class LlamaCache(KVCache):
             x = block.feed_forward(x)
         return policy.final_norm(x)
 
-    def _compiled_step(self, tokens_n: Tensor, position_n: Tensor, prefills: tuple[Prefill, ...]) -> Tensor:
+    def _compiled_step(
+        self, weights: "BodyWeights", tokens_n: Tensor, position_n: Tensor, prefills: tuple[Prefill, ...]
+    ) -> Tensor:
         """Final hidden states [n, hidden] by compiled kernels."""
         from scalerl.model.kernels.step import states_of_step
         from scalerl.model.kernels.step_tokens import StepTokens  # numba takes a quarter of a second
 
         tokens = StepTokens.of(tokens_n.numpy(), position_n.numpy(), prefills, self._shared)
-        return states_of_step(self._body_weights(), self.kv, self._turns, tokens)
+        return states_of_step(weights, self.kv, self._turns, tokens)
 
-    def _body_weights(self) -> "BodyWeights":
-        """The policy's weights as arrays, which see changes in place; made anew if a weight has other memory."""
+    def _body_weights(self) -> "BodyWeights | None":
+        """The policy's weights as arrays, which see changes in place; made anew if a weight has other memory.
+
+        None if compiled kernels cannot read them (they are not whole, in float32, on a CPU) or lack the precision.
+        """
+        policy = self.policy
+        parameters = list(policy.parameters())
+        if self._weights is not None and [one.data_ptr() for one in parameters] == self._memory:
+            return self._weights
+        self._weights = None
+        if not self._has_kernels(parameters):
+            return None
         from scalerl.model.kernels.step import BodyWeights, LayerWeights  # numba takes a quarter of a second
 
-        policy = self.policy
-        memory = [one.data_ptr() for one in policy.parameters()]
-        if self._weights is not None and memory == self._memory:
-            return self._weights
         names = ("attention_norm", "qkv", "out", "mlp_norm", "gate_up", "down")
         layers = [
             LayerWeights(**{name: getattr(block, name).detach().numpy() for name in names}) for block in policy.layers()
         ]
-        self._weights, self._memory = (
-            BodyWeights(
-                embedding=policy.embedding.detach().numpy(),
-                layers=layers,
-                norm=policy.norm.detach().numpy(),
-                rounds=policy.precision.products == torch.bfloat16,
-            ),
-            memory,
+        self._memory = [one.data_ptr() for one in parameters]
+        self._weights = BodyWeights(
+            embedding=policy.embedding.detach().numpy(),
+            layers=layers,
+            norm=policy.norm.detach().numpy(),
+            rounds=policy.precision.products == torch.bfloat16,
         )
         return self._weights
 
-    def _has_kernels(self) -> bool:
+    def _has_kernels(self, parameters: list[nn.Parameter]) -> bool:
         """True if compiled kernels can read the weights (whole, in float32, on a CPU) and have the precision."""
-        policy = self.policy
-        products, rounds = policy.precision.products, policy.rounds_factors_only
+        products, rounds = self.policy.precision.products, self.policy.rounds_factors_only
         return (products == torch.float32 or (rounds and products == torch.bfloat16)) and all(
             type(one) in (Tensor, nn.Parameter)
             and one.device.type == "cpu"
             and one.dtype == torch.float32
             and one.is_contiguous()
-            for one in policy.parameters()
+            for one in parameters
         )
 
     def _prefill(self, layer: int, q: Tensor, k: Tensor, v: Tensor, prefill: Prefill) -> Tensor:

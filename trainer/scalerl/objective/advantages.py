@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Self
 
+import numpy as np
 import torch
 from torch import Tensor
 
@@ -30,12 +31,11 @@ class Rewards(Shaped):
     def of(cls, rewards: Sequence[Sequence[float]]) -> Self:
         """Rewards from one list per prompt; shorter lists are padded with zeros."""
         # Float64: equal fractional rewards must centre to exactly 0, or prompt-level division amplifies rounding noise.
-        rewards_PG = torch.zeros(len(rewards), max(map(len, rewards)), dtype=torch.float64, device="cpu")
-        mask_PG = torch.zeros_like(rewards_PG, dtype=torch.bool)
-        for row, of_prompt in enumerate(rewards):
-            rewards_PG[row, : len(of_prompt)] = torch.tensor(of_prompt, dtype=torch.float64, device="cpu")
-            mask_PG[row, : len(of_prompt)] = True
-        return cls(rewards_PG=rewards_PG, mask_PG=mask_PG)
+        count_P = np.array([len(of_prompt) for of_prompt in rewards])
+        mask_PG = np.arange(max(count_P)) < count_P[:, None]
+        rewards_PG = np.zeros(mask_PG.shape)
+        rewards_PG[mask_PG] = [reward for of_prompt in rewards for reward in of_prompt]
+        return cls(rewards_PG=torch.from_numpy(rewards_PG), mask_PG=torch.from_numpy(mask_PG))
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -1,6 +1,5 @@
 """The run log's row of one optimiser step."""
 
-from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from typing import Any
@@ -55,15 +54,15 @@ def rollout_columns(groups: Sequence[Group], version: int) -> dict[str, Any]:
     """
     rollouts = [rollout for group in groups for rollout in group.rollouts]
     rewards = [reward for group in groups for reward in group.rewards]
-    versions = np.concatenate([rollout.versions[rollout.written] for rollout in rollouts])
-    staleness: Counter[Any] = Counter((version - versions).tolist())
+    versions = np.concatenate([one.versions if one.episode is None else one.versions[one.written] for one in rollouts])
+    lags, counts = np.unique(version - versions, return_counts=True)
     return {
         "reward_mean": sum(rewards) / len(rewards),
         "pass_rate": sum(group.pass_rate for group in groups) / len(groups),
         "zero_variance": sum(group.zero_variance for group in groups) / len(groups),
         "truncated": sum(rollout.truncated for rollout in rollouts) / len(rollouts),
-        "interrupted": sum(bool(rollout.forced.any()) for rollout in rollouts) / len(rollouts),
+        "interrupted": sum(True in rollout.forced for rollout in rollouts) / len(rollouts),
         "mean_tokens": len(versions) / len(rollouts),
         **episode_columns(rollouts),
-        "staleness": {str(lag): count for lag, count in sorted(staleness.items())},
+        "staleness": {str(lag): count for lag, count in zip(lags.tolist(), counts.tolist(), strict=True)},
     }

@@ -30,6 +30,8 @@ class KSmallestTask:
 
     def __init__(self, settings: KSmallest, tokenizer: Tokenizer) -> None:
         self.name, self.settings, self.tokenizer = settings.title, settings, tokenizer
+        # Padding and ends write nothing, but are not part of the right answer.
+        self._silent = {tokenizer.pad_id, *tokenizer.eos_ids}
         wanted = {"train": settings.train_prompts, "validation": settings.validation_prompts}
         self.train, self.validation = draw_split(wanted, self._candidates(), settings.title)
 
@@ -53,9 +55,8 @@ class KSmallestTask:
         answer = ended_answer(self.tokenizer, response)
         if answer is None:
             return Judgement("unparsable")
-        # Padding and ends write nothing, but are not part of the right answer.
-        silent = {self.tokenizer.pad_id, *self.tokenizer.eos_ids}
-        return Judgement("right" if answer.text == prompt.answer and silent.isdisjoint(answer.tokens) else "wrong")
+        is_right = answer.text == prompt.answer and self._silent.isdisjoint(answer.tokens)
+        return Judgement("right" if is_right else "wrong")
 
     def written(self, prompt: Prompt) -> Written:
         """The prompt itself and its answer."""

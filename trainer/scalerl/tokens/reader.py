@@ -52,6 +52,11 @@ class Reader:
                 table[token, :ENDED] = [matched(piece, before)[0] for before in range(ENDED)]
         return table
 
+    @cached_property
+    def _rows(self) -> list[list[int]]:
+        """`table` as lists, which Python reads three times as fast."""
+        return self.table.tolist()
+
     def text(self, tokens: Sequence[int]) -> str:
         """Text of tokens; invalid UTF-8 becomes the replacement character."""
         return b"".join([self.pieces[token] for token in tokens]).decode(errors="replace")
@@ -60,9 +65,9 @@ class Reader:
         """Answer after the first end of thinking; None if thinking never ends."""
         if not self.thinks:
             return StatedAnswer(text=self.text(response), tokens=list(response))
-        written = 0
+        written, rows = 0, self._rows
         for index, token in enumerate(response):
-            before, written = written, int(self.table[token, written])
+            before, written = written, rows[token][written]
             if written == ENDED:
                 piece, rest = self.pieces[token], list(response[index + 1 :])
                 start = piece[matched(piece, before)[1] :]
@@ -74,7 +79,7 @@ class Reader:
         """Number of bytes of `</think>` just written by a response, or 8 once thinking has ended."""
         written = 0
         for token in response:
-            written = int(self.table[token, written])
+            written = self._rows[token][written]
         return written
 
 

@@ -34,42 +34,42 @@ class StepTokens:
         cls, token_n: Indices, position_n: Indices, prefills: tuple[Prefill, ...], shared: SharedPrompts
     ) -> "StepTokens":
         """StepTokens of a step that decodes these tokens of the first n rows; `shared` takes note of its prompts."""
-        parts, copies = [], []
+        parts, copies = [], [np.empty((0, 3), dtype=np.int64)]
         for one in prefills:
             if one.position is not None:
                 parts.append(_later_turns(one))
                 continue
-            parts.append(_prompts(one, position_n, copies))
-            rows = one.rows.numpy()
-            shared.cached(rows, one.prompts.numpy(), position_n[rows])
-        prompts = [_in_blocks(np.concatenate(parts, axis=1))] if parts else []
-        row_n, source_n, shared_n = np.arange(len(token_n)), *shared.sources(position_n)
-        decoded = _in_blocks(np.stack((token_n, row_n, position_n, source_n, shared_n)))
-        token_BR, row_BR, position_BR, source_BR, shared_BR = np.concatenate((*prompts, decoded), axis=1)
+            rows, prompts = one.rows.numpy(), one.prompts.numpy()
+            row_P = np.full(len(one.tokens), -1)
+            row_P[prompts[::-1]] = rows[::-1]  # the first row of each prompt
+            parts.append(_prompts(one, row_P, position_n))
+            readers = np.stack((row_P[prompts], rows, position_n[rows]), axis=1)
+            copies.append(readers[rows != row_P[prompts]])
+            shared.cached(rows, prompts, position_n[rows])
+        n, read = len(token_n), np.concatenate(parts, axis=1) if parts else np.empty((5, 0), dtype=np.int64)
+        start = _whole_blocks(read.shape[1])
+        all_lanes = np.zeros((5, start + _whole_blocks(n)), dtype=np.int64)
+        all_lanes[1] = -1
+        all_lanes[:, : read.shape[1]] = read
+        all_lanes[:, start : start + n] = token_n, np.arange(n), position_n, *shared.sources(position_n)
+        token_BR, row_BR, position_BR, source_BR, shared_BR = all_lanes.reshape(5, -1, LANES)
         return cls(
             token_BR=token_BR,
             row_BR=row_BR,
             position_BR=position_BR,
             source_BR=source_BR,
             shared_BR=shared_BR,
-            prompt_blocks=prompts[0].shape[1] if prompts else 0,
-            num_decoded=len(token_n),
-            copies=np.array(copies, dtype=np.int64).reshape(-1, 3),
+            prompt_blocks=start // LANES,
+            num_decoded=n,
+            copies=np.concatenate(copies),
         )
 
 
-def _prompts(prefill: Prefill, position_n: Indices, copies: list[tuple[int, int, int]]) -> Indices:
-    """Tokens, rows and positions of each prompt in the first of its rows, without padding; adds its other rows."""
+def _prompts(prefill: Prefill, row_P: Indices, position_n: Indices) -> Indices:
+    """What `_chosen` returns of each prompt in its row, without padding."""
     tokens = prefill.tokens.numpy()
-    row_of = np.full(len(tokens), -1)
-    length = np.zeros(len(tokens), dtype=np.int64)
-    for row, prompt in zip(prefill.rows.tolist(), prefill.prompts.tolist(), strict=True):
-        if row_of[prompt] < 0:
-            row_of[prompt], length[prompt] = row, position_n[row]
-        else:
-            copies.append((int(row_of[prompt]), row, int(length[prompt])))
     position_PW = np.broadcast_to(np.arange(tokens.shape[1]), tokens.shape)
-    return _chosen(tokens, row_of, position_PW, position_PW < length[:, None])
+    return _chosen(tokens, row_P, position_PW, position_PW < position_n[row_P][:, None])
 
 
 def _later_turns(prefill: Prefill) -> Indices:
@@ -85,10 +85,6 @@ def _chosen(token_PW: Indices, row_P: Indices, position_PW: Indices, is_token_PW
     return np.stack((token_PW[is_token_PW], row_N, position_PW[is_token_PW], row_N, np.zeros_like(row_N)))
 
 
-def _in_blocks(tokens: Indices) -> Indices:
-    """[5, blocks, LANES] of tokens, rows, positions, sources and shared positions [5, tokens]."""
-    number = tokens.shape[1]
-    blocks = np.zeros((len(tokens), -(-number // LANES) * LANES), dtype=np.int64)
-    blocks[1] = -1
-    blocks[:, :number] = tokens
-    return blocks.reshape(len(tokens), -1, LANES)
+def _whole_blocks(number: int) -> int:
+    """Lanes of the blocks that hold so many tokens."""
+    return -(-number // LANES) * LANES
