@@ -151,6 +151,8 @@ def _flat(tree: Mapping[str, Any], where: str, folder: Path, above: str = "") ->
         elif isinstance(value, str) and value.startswith("{"):
             with suppress(yaml.YAMLError):
                 value = yaml.safe_load(value)
+        elif isinstance(value, list) and value and all(isinstance(one, dict) for one in value):
+            value = {str(place): one for place, one in enumerate(value)}
         if isinstance(value, dict):
             found |= _flat(value, where, folder, f"{above}{name}.")
         else:

@@ -6,6 +6,7 @@ docs/behind_comparisons.md says in which version each was seen, and how.
 
 import ast
 import json
+import os
 import re
 from collections.abc import Callable, Sequence
 from contextlib import suppress
@@ -158,7 +159,7 @@ def _warm_up(s: ProgramSettings, _: Sequence[int]) -> Effect:
 def _data(s: ProgramSettings, _: Sequence[int]) -> Effect:
     files = [(name, path) for name, (one, _) in s.given.items() for path in (one if isinstance(one, list) else [one])]
     for name, path in files:
-        if isinstance(path, str) and path.endswith((".jsonl", ".json")) and (s.folder / path).is_file():
+        if isinstance(path, str) and path.endswith((".jsonl", ".json")) and os.path.isfile(s.folder / path):
             kinds: dict[str, set[type]] = {}
             with (s.folder / path).open(errors="replace") as lines, suppress(ValueError, AttributeError):
                 for column, value in (pair for line in islice(lines, MOST_READ) for pair in json.loads(line).items()):

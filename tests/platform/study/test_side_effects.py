@@ -243,6 +243,14 @@ PLANTED = {
             }
         },
     ),
+    "answers of two types in a file of TRL's": (
+        "data",
+        {
+            "trainer": TRL,
+            "reference": {"datasets": [{"path": "json", "data_files": "train.jsonl"}], "learning_rate": 1e-6},
+            "files": {"train.jsonl": rows("1.50", 7, "x")},
+        },
+    ),
     "verl: CISPO with the clips of PPO": (
         "cap",
         verl("actor_rollout_ref.actor.policy_loss.loss_mode=cispo", "actor_rollout_ref.actor.clip_ratio_high=4"),
