@@ -25,6 +25,6 @@ Parameters = Annotated[int, Field(ge=1, le=10**15)]
 
 
 class Frozen(BaseModel):
-    """An immutable pydantic model that rejects unknown keys and reads descriptions from docstrings below fields."""
+    """An immutable pydantic model that rejects unknown keys. The string below a field is its meaning."""
 
-    model_config = ConfigDict(frozen=True, extra="forbid", use_attribute_docstrings=True, allow_inf_nan=False)
+    model_config = ConfigDict(frozen=True, extra="forbid", allow_inf_nan=False)

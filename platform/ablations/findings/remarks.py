@@ -10,12 +10,10 @@ The list is made once, here. The terminal, `--json`, the pages, the reports and 
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
-from ablations.answers.compare import Comparison
-from ablations.answers.outliers import Unlike
 from ablations.fit.curve import Curve
 from ablations.fit.fall import Change, change_of, end_below_their_start, find_fall
 from ablations.home.labels import run_name
@@ -25,6 +23,10 @@ from ablations.home.stops import Stopped
 from ablations.readings.fitted_run import FittedRun
 from ablations.text import compute_text, counted, cut_message
 from scalerl.run.idle_steps import ALL_REWARDS_EQUAL, IDLE_STEPS, UNCHANGED
+
+if TYPE_CHECKING:
+    from ablations.answers.compare import Comparison  # with SciPy's integration, which remarks on states do without
+    from ablations.answers.outliers import Unlike
 
 RemarkKind = Literal[
     "collapsed",
@@ -93,7 +95,7 @@ def remarks_of(
     plan: Plan,
     runs: Sequence[FittedRun],
     *,
-    comparison: Comparison | None = None,
+    comparison: "Comparison | None" = None,
     stops: Mapping[str, Stopped] | None = None,
     stopped: Mapping[str, Stopped] | None = None,
 ) -> tuple[Remark, ...]:
@@ -187,7 +189,7 @@ def warnings_of_run(run: FittedRun, hours_name: str) -> tuple[str, ...]:
     return tuple(one.text for one in remarks_on_run(run, hours_name))
 
 
-def unlike_said(one: Unlike, compute_name: str) -> str:
+def unlike_said(one: "Unlike", compute_name: str) -> str:
     """How a variant's seeds stand out, and the effect on its intervals; empty if its runs have merely collapsed."""
     said = []
     if one.ratio:
@@ -367,7 +369,7 @@ def _unfinished(plan: Plan, runs: Sequence[FittedRun], stopped: Mapping[str, Sto
         yield Remark(kind="unfinished", weight="warning", text=text, runs=names, num_runs=len(runs))
 
 
-def _unlike(plan: Plan, found: Sequence[Unlike]) -> Iterable[Remark]:
+def _unlike(plan: Plan, found: "Sequence[Unlike]") -> Iterable[Remark]:
     for one in found:
         if text := unlike_said(one, plan.compute_name):
             runs = (one.run,) if one.run else ()

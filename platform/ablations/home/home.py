@@ -53,7 +53,7 @@ class Home:
         return self.sweeps / name
 
     def run(self, run_id: str) -> RunFolder:
-        return RunFolder(self.path / "runs" / run_id)
+        return RunFolder(self.path.joinpath("runs", run_id))
 
     def run_ids(self) -> list[str]:
         """Ids of the runs that have started here, in any sweep."""

@@ -99,7 +99,11 @@ class RunState:
 
 def read_state(folder: RunFolder, budget_gpu_hours: float) -> RunState:
     """The state of a run with a budget; a run that finished with less compute is pending again."""
-    status = folder.read_status()
+    return state_with(folder, folder.read_status(), budget_gpu_hours)
+
+
+def state_with(folder: RunFolder, status: RunStatus, budget_gpu_hours: float) -> RunState:
+    """The state of a run with a budget, given its status as read from its folder."""
     if not status.has_started:
         return RunState(state=State.PENDING, message=status.message)
     state = state_of(folder, status)

@@ -94,9 +94,11 @@ def read_run(folder: RunFolder, variant: str, run: PlannedRun, settings: FitSett
     return fitted_run(folder, variant, run, kept_reading(folder, run_name(variant, run.seed), settings))
 
 
-def fitted_run(folder: RunFolder, variant: str, run: PlannedRun, reading: RunReading) -> FittedRun:
-    """Join the reading of a run's log with its status."""
-    status = folder.read_status()
+def fitted_run(
+    folder: RunFolder, variant: str, run: PlannedRun, reading: RunReading, status: RunStatus | None = None
+) -> FittedRun:
+    """Join the reading of a run's log with its status, by default that in its folder."""
+    status = folder.read_status() if status is None else status
     is_empty, is_foreign = reading.curve is None and not reading.reason, is_imported(folder)
     return FittedRun(
         name=run_name(variant, run.seed),

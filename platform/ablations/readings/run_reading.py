@@ -11,7 +11,7 @@ import hashlib
 import json
 import time
 from collections.abc import Iterable, Mapping
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import dataclass, field, replace
 from functools import cache
 from itertools import chain
 from pathlib import Path
@@ -35,6 +35,8 @@ from scalerl.recipe.command import AnyRecipe, CommandRecipe
 from scalerl.run.run_folder import RunFolder
 from scalerl.run.run_log import log_fault, read_rows
 
+READINGS = "readings"
+"""Folder of saved readings inside the run's folder."""
 MOST_KEPT = 6
 """Maximum number of saved readings of one run; the newest stay. Readings differ by settings, tasks, and names in other
 sweeps.
@@ -86,6 +88,8 @@ def kept_reading(folder: RunFolder, name: str, settings: FitSettings) -> RunRead
 
 def read_kept(folder: RunFolder, name: str, settings: FitSettings) -> RunReading | None:
     """The saved reading of the log in its current state; None if there is none or it cannot be read."""
+    if not (folder.path / READINGS).exists():
+        return None
     return read_kept_tree(_path(folder, name, settings), RunReading)
 
 
@@ -190,9 +194,9 @@ def _path(folder: RunFolder, name: str, settings: FitSettings) -> Path:
     """The file of a reading, named by the shortened SHA-256 of everything that determines the reading."""
     behind = (folder.metrics, folder.checkpoint / "manifest.json", folder.path / RECIPE, folder.path / SOURCE_FILE)
     stamps = [stamp(path) for path in behind]
-    content = [code_of_readings(), folder.path.name, name, asdict(settings), stamps]
+    content = [code_of_readings(), folder.path.name, name, vars(settings), stamps]
     key = hashlib.sha256(json.dumps(content).encode()).hexdigest()[:16]
-    return folder.path / "readings" / f"{key}.msgpack"
+    return folder.path / READINGS / f"{key}.msgpack"
 
 
 def stamp(path: Path) -> Stamp:

@@ -7,12 +7,13 @@ from typing import TYPE_CHECKING, Any
 
 from ablations.home.plan import Plan
 from ablations.home.started_sweep import StartedSweep
-from ablations.home.state import RunState, State, read_state
+from ablations.home.state import RunState, State, state_with
 from ablations.home.stops import Stopped, read_stops
 from ablations.slurm.states import SlurmStates
 from ablations.status.failures import Failure
 from ablations.status.rows import RunRow, is_going_on, rows_seconds_left, spent
 from ablations.status.time_left import seconds_left
+from scalerl.run.status import RunStatus
 
 if TYPE_CHECKING:
     from ablations.findings.remarks import Remark
@@ -24,16 +25,20 @@ def run_rows(sweep: StartedSweep) -> list[RunRow]:
     rows = []
     for variant in sweep.plan.variants:
         for run in variant.runs:
-            state = _state_in_sweep(sweep, run.id, stops.get(run.id), slurm)
+            status = sweep.run(run.id).read_status()
+            state = _state_in_sweep(sweep, run.id, status, stops.get(run.id), slurm)
             is_due = is_swept or state.state != State.PENDING
-            rows.append(RunRow(variant=variant.name, seed=run.seed, id=run.id, state=state, is_due=is_due))
+            row = RunRow(variant=variant.name, seed=run.seed, id=run.id, state=state, is_due=is_due, status=status)
+            rows.append(row)
     return rows
 
 
-def _state_in_sweep(sweep: StartedSweep, run_id: str, stopped: Stopped | None, slurm: SlurmStates) -> RunState:
+def _state_in_sweep(
+    sweep: StartedSweep, run_id: str, status: RunStatus, stopped: Stopped | None, slurm: SlurmStates
+) -> RunState:
     """The state of a run with the sweep's decisions, which the run's shared folder does not record."""
     plan = sweep.plan
-    state = slurm.state(run_id, read_state(sweep.run(run_id), plan.budget_gpu_hours))
+    state = slurm.state(run_id, state_with(sweep.run(run_id), status, plan.budget_gpu_hours))
     said = [state.message] if state.message else []
     # Another sweep without the rule may have finished the run.
     if stopped and stopped.ends_run and state.compute_gpu_hours < plan.budget_gpu_hours:

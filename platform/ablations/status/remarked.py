@@ -8,7 +8,8 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from ablations.findings.remarks import Remark, remarks_of, warnings_of_run
-from ablations.home.labels import run_name
+from ablations.fit.options import FitSettings
+from ablations.home.labels import PlannedRun
 from ablations.home.started_sweep import StartedSweep
 from ablations.readings.fitted_run import FittedRun, fitted_run
 from ablations.readings.run_reading import RunReading, read_kept
@@ -17,7 +18,8 @@ from ablations.status.rows import RunRow
 
 def remarked(sweep: StartedSweep, rows: Sequence[RunRow]) -> tuple[list[RunRow], tuple[Remark, ...]]:
     """The rows, with collapses and falls among their warnings, and all remarks, the most serious first."""
-    runs = [run_of_row(sweep, row) for row in rows]
+    settings = sweep.plan.fit_settings
+    runs = [run_of_row(sweep, row, settings) for row in rows]
     said = [
         replace(row, state=replace(row.state, warnings=warnings_of_run(run, sweep.plan.hours_name)))
         for row, run in zip(rows, runs, strict=True)
@@ -25,12 +27,11 @@ def remarked(sweep: StartedSweep, rows: Sequence[RunRow]) -> tuple[list[RunRow],
     return said, remarks_of(sweep.plan, runs)
 
 
-def run_of_row(sweep: StartedSweep, row: RunRow) -> FittedRun:
-    """The run with its saved fit, if any, in the state reported by the sweep and Slurm."""
-    folder, name, state = sweep.run(row.id), run_name(row.variant, row.seed), row.state
-    reading = read_kept(folder, name, sweep.plan.fit_settings) or RunReading(
+def run_of_row(sweep: StartedSweep, row: RunRow, settings: FitSettings) -> FittedRun:
+    """The run with its fit saved with these settings, if any, in the state reported by the sweep and Slurm."""
+    folder, state = sweep.run(row.id), row.state
+    reading = read_kept(folder, row.name, settings) or RunReading(
         curve=None, fit=None, reason="", cost_gpu_hours=state.compute_gpu_hours, hours=None
     )
-    (planned,) = (run for variant in sweep.plan.variants for run in variant.runs if run.id == row.id)
-    run = fitted_run(folder, row.variant, planned, reading)
+    run = fitted_run(folder, row.variant, PlannedRun(seed=row.seed, id=row.id), reading, row.status)
     return replace(run, state=state.state, message=state.message, warnings=state.warnings)

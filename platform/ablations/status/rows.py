@@ -2,13 +2,14 @@
 
 import time
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from ablations.home.heartbeat import HEARTBEAT_LIMIT_S
 from ablations.home.labels import run_name
 from ablations.home.plan import Plan
 from ablations.home.state import RunState, State
 from ablations.status.time_left import sweep_seconds_left
+from scalerl.run.status import RunStatus
 
 BEYOND = 1.1
 """Largest multiple of the budget that a run's last step can reach."""
@@ -27,6 +28,8 @@ class RunRow:
     state: RunState
     is_due: bool = True
     """False for a pending run while no `platform sweep` is at work on this machine, which would start it."""
+    status: RunStatus = field(default_factory=RunStatus)
+    """What the run says of itself."""
 
     @property
     def name(self) -> str:

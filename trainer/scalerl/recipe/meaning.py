@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 from pydantic import BaseModel
 
-from scalerl.recipe.reference import range_of, said, unit_of
+from scalerl.recipe.reference import meanings, range_of, said, unit_of
 
 SOURCE = re.compile(r"arXiv \d{4}\.\d{5}|ScaleRL(?: §[\d.]+| A\.\d+)?")
 """Form of citations in descriptions."""
@@ -44,6 +44,6 @@ def meaning_of(recipe: BaseModel, path: str) -> Meaning:
         block = inner
     field = type(block).model_fields[parts[-1]]
     of_block = said(type(block)) if block is not recipe else ""
-    text = " ".join((field.description or of_block).split())
+    text = " ".join((meanings(type(block)).get(parts[-1]) or of_block).split())
     cited = SOURCE.findall(text) or SOURCE.findall(of_block)
     return Meaning(text=text, unit=unit_of(field), allowed=range_of(field), source=", ".join(dict.fromkeys(cited)))

@@ -3,10 +3,14 @@
 python -m scalerl.recipe.reference      # the page, in the terminal
 """
 
+import ast
 import inspect
+import textwrap
 import types
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import astuple
+from functools import cache
+from itertools import pairwise
 from typing import Annotated, Any, Literal, Union, get_args, get_origin
 
 from annotated_types import Ge, Gt, Le, Len, Lt, MaxLen, MinLen, MultipleOf
@@ -14,7 +18,7 @@ from pydantic import BaseModel
 from pydantic.fields import FieldInfo
 from pydantic_core import PydanticUndefined
 
-from scalerl.frozen import Unit
+from scalerl.frozen import Frozen, Unit
 from scalerl.recipe.axes import Recipe
 from scalerl.recipe.scale import Scale
 
@@ -77,9 +81,28 @@ def table(model: type[BaseModel], first: str, columns: Mapping[str, Callable[[Fi
     rows = [[first, *columns, "meaning"], ["---"] * (len(columns) + 2)]
     for name, field in model.model_fields.items():
         if name != "type":
-            cells = (f"`{name}`", *(text(field) for text in columns.values()), field.description or "")
+            cells = (f"`{name}`", *(text(field) for text in columns.values()), meanings(model).get(name, ""))
             rows.append([" ".join(cell.replace("|", "\\|").split()) for cell in cells])
     return "\n".join(f"|{'|'.join(row)}|" if row[0] == "---" else f"| {' | '.join(row)} |" for row in rows)
+
+
+@cache
+def meanings(model: type[BaseModel]) -> Mapping[str, str]:
+    """The string below each field of a model and of its bases, by the field's name.
+
+    It is read from the source when it is asked for, because reading it with each model would take a fifth of the time
+    in which a command starts.
+    """
+    found: dict[str, str] = {}
+    for one in reversed(model.__mro__):
+        if issubclass(one, Frozen) and one is not Frozen:
+            (defined,) = ast.parse(textwrap.dedent(inspect.getsource(one))).body
+            assert isinstance(defined, ast.ClassDef)
+            for field, below in pairwise(defined.body):
+                match field, below:
+                    case ast.AnnAssign(target=ast.Name(id=name)), ast.Expr(value=ast.Constant(value=str(text))):
+                        found[name] = inspect.cleandoc(text)
+    return found
 
 
 def settings_table(model: type[BaseModel]) -> str:
