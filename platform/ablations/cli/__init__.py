@@ -91,20 +91,20 @@ app = typer.Typer(
     context_settings={"help_option_names": ["-h", "--help"]},
 )
 COMMANDS = {
-    "Train": (run.sweep, run.train, jobs.cancel, jobs.retry),
-    "Results": (
+    "From a file to a verdict": (
+        new.new,
+        check.check,
+        run.sweep,
         follow.status,
-        follow.logs,
-        read.fit,
         read.compare,
-        read.paper,
         read.report,
-        forecast.forecast,
-        ladder.ladder,
-        audit.audit,
+        serve.dashboard,
+        doctor.doctor,
     ),
-    "Plan and check": (new.new, design.design, check.check, plan.plan, reproduce.reproduce, doctor.doctor),
-    "The home folder": (
+    "More: train": (run.train, follow.logs, jobs.cancel, jobs.retry),
+    "More: results": (read.fit, read.paper, forecast.forecast, ladder.ladder, audit.audit),
+    "More: before training": (design.design, plan.plan, reproduce.reproduce),
+    "More: the home folder": (
         contents.list,
         contents.show,
         contents.diff,
@@ -113,10 +113,10 @@ COMMANDS = {
         move.export,
         move.import_,
     ),
-    "Pages and MLflow": (serve.dashboard, serve.mlflow, serve.sync),
-    "Agents": (keep.campaign, keep.keep, serve.mcp),
+    "More: MLflow": (serve.mlflow, serve.sync),
+    "More: agents": (keep.campaign, keep.keep, serve.mcp),
 }
-"""Commands by purpose, in the order of `--help`."""
+"""Commands by purpose, in the order of `--help`: first the eight that every study needs."""
 for purpose, commands in COMMANDS.items():
     for command in commands:
         # `import` is a Python keyword, and `note` a function of searches.

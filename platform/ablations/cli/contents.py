@@ -11,7 +11,15 @@ import typer
 import yaml
 
 from ablations.cli.named_sweeps import find_sweep, known_variant
-from ablations.cli.options import HomeOption, JsonOption, SetOption, refuse_idle, started_sweeps, variants_of_sweep
+from ablations.cli.options import (
+    HomeOption,
+    JsonOption,
+    SetOption,
+    compared_begun,
+    refuse_idle,
+    started_sweeps,
+    variants_of_sweep,
+)
 from ablations.cli.output import ask, console, print_json, print_rows, say_pages, tell
 from ablations.errors import AblationsError, FileError
 from ablations.files.lookup import FileKind, files_of
@@ -173,8 +181,16 @@ def recipe_of_run(home: Home, run_id: str) -> AnyRecipe:
 
 
 def diff(
-    left: Annotated[str, typer.Argument(help="Recipe by name or path, run id, or with --sweep a variant.")],
-    right: Annotated[str, typer.Argument(help="Recipe, run or variant to compare with the first.")],
+    left: Annotated[
+        str,
+        typer.Argument(
+            help="Recipe by name or path, run id, or with --sweep a variant.", autocompletion=compared_begun
+        ),
+    ],
+    right: Annotated[
+        str,
+        typer.Argument(help="Recipe, run or variant to compare with the first.", autocompletion=compared_begun),
+    ],
     sweep: Annotated[str | None, typer.Option(help="Sweep of the variants.", autocompletion=started_sweeps)] = None,
     scale: Annotated[str, typer.Option(help="Scale to resolve recipes with, by name or path.")] = "laptop",
     set_: SetOption = None,

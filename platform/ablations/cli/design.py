@@ -1,6 +1,8 @@
 """The command that shows what differences a study could detect before it is run: design."""
 
 import math
+import shlex
+from argparse import ArgumentParser, Namespace
 from pathlib import Path
 from typing import Annotated, Literal
 
@@ -16,13 +18,14 @@ from ablations.cli.options import (
     ScaleOption,
     SetOption,
     refuse_idle,
+    started_sweeps,
 )
 from ablations.cli.output import console, print_json, warn
 from ablations.errors import AblationsError, FileError
 from ablations.findings.design_options import Blueprint, design_command
 from ablations.fit.table_file import is_curve_file
-from ablations.home.home import Home, find_home
-from ablations.home.started_sweep import StartedSweep, plans_of, read_sweep
+from ablations.home.home import find_home
+from ablations.home.started_sweep import StartedSweep, plans_of
 from ablations.study.expand import Study, expand
 from ablations.study.fittable import too_few_readings
 from ablations.terminal.progress_bar import progress_bar
@@ -33,8 +36,12 @@ QuestionName = Literal["level", "ceiling", "compute"]
 
 def design(
     file: Annotated[
-        Path, typer.Argument(help="Sweep file, for example sweeps/loo.yaml, or the name of an imported sweep.")
-    ],
+        Path | None,
+        typer.Argument(
+            help="Sweep file, for example sweeps/loo.yaml, or the name of a sweep. Default: the last sweep started.",
+            autocompletion=started_sweeps,
+        ),
+    ] = None,
     detect: Annotated[
         float | None,
         typer.Option(
@@ -65,12 +72,16 @@ def design(
     from ablations.report.documents.design import design_document
     from ablations.report.writers.terminal import print_document
 
-    if is_curve_file(file.name) or is_imported_sweep(find_home(home), str(file)):
+    if (named := sweep_to_design(home, file)) is not None and named.plan.imported:
         given = {"--detect": detect, "--noise": noise, "--seeds": seeds, "--scale": scale, "--budget": budget}
         refuse_idle("imported runs", given | {"--set": set_ and set_[0]})
-        show_curve_designs(find_sweep(home, str(file)), reference, as_json=as_json)
+        show_curve_designs(named, reference, as_json=as_json)
         return
     refuse_idle("a sweep file", {"--reference": reference})
+    if named is not None:
+        file, asked = command_of(named)
+        scale, set_, budget = scale or asked.scale, set_ or asked.set, budget or asked.budget
+    assert file is not None
     if noise is not None and not (math.isfinite(noise) and 0 < noise < 1):
         raise AblationsError(f"--noise: found {noise:g}; must be between 0 and 1")
     asked_budget = None if budget is None else read_budget(budget)
@@ -95,8 +106,28 @@ def design(
         print_document(design_document(prospect, question, wanted), console())
 
 
-def is_imported_sweep(home: Home, name: str) -> bool:
-    return name in home.sweep_names() and read_sweep(home, name).plan.imported
+def sweep_to_design(home: Path | None, file: Path | None) -> StartedSweep | None:
+    """The started sweep or the table of curves of this name, or the last sweep for None; None for a sweep file."""
+    if file is None or is_curve_file(file.name) or str(file) in find_home(home).sweep_names():
+        return find_sweep(home, file and str(file))
+    return None
+
+
+def command_of(sweep: StartedSweep) -> tuple[Path, Namespace]:
+    """The file from which a sweep was started, and the options `scale`, `set` and `budget` of its command;
+    AblationsError if the file is not here."""
+    parser = ArgumentParser(exit_on_error=False)
+    parser.add_argument("file", type=Path)
+    for option in ("--scale", "--budget", "--home"):
+        parser.add_argument(option)
+    parser.add_argument("--set", action="append")
+    asked = parser.parse_args(shlex.split(design_command(sweep.plan))[2:])
+    if not asked.file.exists():
+        raise AblationsError(
+            f"the file of sweep '{sweep.name}', {asked.file}, is not in {Path.cwd()}; run the command there, or name a "
+            "sweep file"
+        )
+    return asked.file, asked
 
 
 def show_curve_designs(sweep: StartedSweep, reference: str | None, *, as_json: bool) -> None:

@@ -11,7 +11,7 @@ from rich.markup import escape
 
 from ablations.cli.exit_codes import NOT_FINISHED
 from ablations.cli.findings import show_counts, shown_parts
-from ablations.cli.options import HomeOption, JsonOption, TrackingOption
+from ablations.cli.options import HomeOption, JsonOption, TrackingOption, sweeps_and_runs
 from ablations.cli.output import console
 from ablations.errors import AblationsError, Place
 from ablations.files.lookup import find_file
@@ -25,7 +25,8 @@ def doctor(
         str | None,
         typer.Argument(
             metavar="[RUN | SWEEP]",
-            help="Run id, variant or sweep to diagnose. Default: examine the machine.",
+            help="Run, variant or sweep to diagnose. Default: examine the machine.",
+            autocompletion=sweeps_and_runs,
         ),
     ] = None,
     seed: Annotated[int | None, typer.Option(help="Seed of the runs to diagnose. Default: every seed.")] = None,

@@ -11,7 +11,7 @@ from rich.console import Console
 
 from ablations.cli.exit_codes import FAILED, NOT_FINISHED, unfinished_code
 from ablations.cli.named_sweeps import find_run, find_sweeps
-from ablations.cli.options import HomeOption, JsonOption, SweepArgument, refuse_idle
+from ablations.cli.options import HomeOption, JsonOption, SweepArgument, refuse_idle, runs_begun, started_sweeps
 from ablations.cli.output import console, print_json, print_rows, tell
 from ablations.errors import AblationsError
 from ablations.files.tail import tail
@@ -91,17 +91,28 @@ def watch_sweep(sweep: StartedSweep, out: Console) -> StartedSweep:
 
 
 def logs(
-    run: Annotated[str, typer.Argument(help="Run id, its first digits, or the name of a variant.")],
-    sweep: Annotated[str | None, typer.Option(help="Sweep of the variant. Default: the last sweep started.")] = None,
+    run: Annotated[
+        str,
+        typer.Argument(
+            help="Run, such as loo-loss-s0, its id or the first digits of it, or a variant.", autocompletion=runs_begun
+        ),
+    ],
+    sweep: Annotated[
+        str | None,
+        typer.Option(help="Sweep of the run. Default: the last sweep started.", autocompletion=started_sweeps),
+    ] = None,
     seed: Annotated[int | None, typer.Option(help="Seed of the variant. Default: its first.")] = None,
     attempt: Annotated[int | None, typer.Option(min=1, help="Attempt to show. Default: the last.")] = None,
     follow: Annotated[bool, typer.Option("--follow", "-f", help="Keep printing until the run ends.")] = False,
     attempts: Annotated[bool, typer.Option("--attempts", help="List the attempts and how they ended.")] = False,
+    lines: Annotated[int | None, typer.Option("--lines", "-n", min=1, help="Only the last lines.")] = None,
     home: HomeOption = None,
 ) -> None:
     """Print the log of a run."""
     if attempts:
-        refuse_idle("--attempts, which prints a list", {"--follow": follow, "--attempt": attempt})
+        refuse_idle("--attempts, which prints a list", {"--follow": follow, "--attempt": attempt, "--lines": lines})
+    if follow:
+        refuse_idle("--follow", {"--lines": lines})
     place = find_home(home)
     run_id = find_run(place, run, sweep, seed)
     if attempts:
@@ -109,17 +120,17 @@ def logs(
     elif follow:
         follow_run(place, run_id, attempt)
     else:
-        print_log(place, run_id, attempt)
+        print_log(place, run_id, attempt, lines)
 
 
-def print_log(home: Home, run_id: str, attempt: int | None) -> None:
+def print_log(home: Home, run_id: str, attempt: int | None, lines: int | None = None) -> None:
     """Print the log of one attempt; for a run that never began to train, the output of its jobs."""
     folder = home.run(run_id)
     numbers = attempt_numbers(folder)
     is_done = folder.read_status().state in (State.DONE, State.STOPPED)
     of_jobs = [] if attempt or is_done else job_logs(home, run_id)
     if not of_jobs and (attempt in numbers or (attempt is None and numbers)):
-        tell(folder.log(attempt or numbers[-1]).read_text(errors="replace"), end="")
+        tell(last_lines(folder.log(attempt or numbers[-1]).read_text(errors="replace"), lines), end="")
         return
     if not of_jobs:
         known = f"attempts with a log: {', '.join(map(str, numbers))}" if numbers else "no attempt has a log yet"
@@ -127,7 +138,12 @@ def print_log(home: Home, run_id: str, attempt: int | None) -> None:
     beside_log(f"run {run_id}: its last job ended before training began. Output of the job:")
     for path in of_jobs:
         beside_log(f"==> {path} <==")
-        tell(path.read_text(errors="replace"), end="")
+        tell(last_lines(path.read_text(errors="replace"), lines), end="")
+
+
+def last_lines(text: str, number: int | None) -> str:
+    """The last lines of a log; all of it for None."""
+    return text if number is None else "".join(text.splitlines(keepends=True)[-number:])
 
 
 def follow_run(home: Home, run_id: str, attempt: int | None) -> None:

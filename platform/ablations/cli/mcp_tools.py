@@ -14,9 +14,10 @@ from pathlib import Path
 from typing import Annotated, Any, Literal
 
 from mcp.server import MCPServer
+from mcp.server.mcpserver.exceptions import ToolError
 from mcp.server.mcpserver.tools import Tool
 from mcp.types import CallToolResult, TextContent, ToolAnnotations
-from pydantic import Field, create_model
+from pydantic import Field, ValidationError, create_model
 
 from ablations import __version__
 from ablations.cli.exit_codes import WRONG_INPUT
@@ -25,6 +26,7 @@ from ablations.cli.training import MOST_HOURS
 from ablations.files.lookup import SHIPPED
 from ablations.findings.campaign import campaign_names, read_campaign
 from ablations.home.home import Home
+from ablations.nearest_name import did_you_mean
 from ablations.study.sweep import load_sweep
 from ablations.text import four_digits
 from scalerl.readable_folders import NOT_FOR_AGENTS, READ_FROM, is_readable
@@ -81,19 +83,19 @@ class Tools:
 
     def show(
         self,
-        name: Annotated[
+        sweep: Annotated[
             str | None, Field(description="Sweep name or file, or a run id. Default: the last sweep started.")
         ] = None,
         variant: Annotated[str | None, Field(description="Variant whose whole recipe to show.")] = None,
     ) -> CallToolResult:
         """Show the question, variants and runs of a started sweep, or every setting of a variant or run."""
-        return self._answer("show", [name], variant=variant)
+        return self._answer("show", [sweep], variant=variant)
 
     def dry_run(
-        self, file: SweepFile, scale: ScaleName = None, settings: SettingTexts = (), budget: BudgetText = None
+        self, file: SweepFile, scale: ScaleName = None, set: SettingTexts = (), budget: BudgetText = None
     ) -> CallToolResult:
         """Show the runs of a sweep file and the compute left to train, without training anything."""
-        options = {"scale": scale, "set": settings, "budget": budget, "dry-run": True}
+        options = {"scale": scale, "set": set, "budget": budget, "dry-run": True}
         return self._answer("sweep", [file], **options)
 
     def design(
@@ -106,11 +108,11 @@ class Tools:
             Literal["level", "ceiling", "compute"], Field(description="Quantity that detect refers to.")
         ] = "level",
         scale: ScaleName = None,
-        settings: SettingTexts = (),
+        set: SettingTexts = (),
         budget: BudgetText = None,
     ) -> CallToolResult:
         """Show the smallest differences that a study could detect with 80 % power, by design, before it is run."""
-        options = {"detect": detect, "question": question, "scale": scale, "set": settings, "budget": budget}
+        options = {"detect": detect, "question": question, "scale": scale, "set": set, "budget": budget}
         return self._answer("design", [file], **options)
 
     def status(self, sweep: SweepName = None) -> CallToolResult:
@@ -135,7 +137,7 @@ class Tools:
     def forecast(
         self,
         sweep: SweepName = None,
-        budgets: Annotated[
+        budget: Annotated[
             Sequence[str], Field(description="Compute per run, as in the tool sweep. Default: 1x, 2x and 10x.")
         ] = (),
         score: Annotated[
@@ -144,7 +146,7 @@ class Tools:
         task: TaskToFit = None,
     ) -> CallToolResult:
         """Forecast every variant at larger budgets, and the likely leader."""
-        return self._answer("forecast", [sweep], budget=budgets, score=score, task=task)
+        return self._answer("forecast", [sweep], budget=budget, score=score, task=task)
 
     def campaign_new(
         self,
@@ -179,24 +181,24 @@ class Tools:
         self,
         campaign: CampaignName,
         proposal: ProposalName,
-        scores: Annotated[
+        score: Annotated[
             Sequence[float],
             Field(description="Score of each new run, in the order in which they ran; higher is better."),
         ] = (),
         sweep: Annotated[
-            str | None, Field(description="Instead of scores: the sweep that trained the proposal.")
+            str | None, Field(description="Instead of score: the sweep that trained the proposal.")
         ] = None,
         variant: Annotated[
             str | None, Field(description="With sweep: its variant. Default: the proposal's name.")
         ] = None,
         code: CodeFiles = (),
-        conditions: Annotated[
+        condition: Annotated[
             Sequence[str], Field(description="name=value that all runs share, such as evaluation=held-out-2.")
         ] = (),
     ) -> CallToolResult:
         """Record new runs of a proposal, of the start, or of "best", the best so far; the answer is keep, discard, run
         again or same as before, and its last line says what to do next. Ask as often as you like."""
-        options = {"score": scores, "variant": variant, "code": code, "condition": conditions}
+        options = {"score": score, "variant": variant, "code": code, "condition": condition}
         return self._said("keep", [campaign, proposal, sweep], **options)
 
     def _spent(self) -> float:
@@ -209,7 +211,7 @@ class Tools:
         return found if found.is_error else _result("\n".join(json.loads(_text(found))["says"]))
 
     def sweep(
-        self, file: SweepFile, scale: ScaleName = None, settings: SettingTexts = (), budget: BudgetText = None
+        self, file: SweepFile, scale: ScaleName = None, set: SettingTexts = (), budget: BudgetText = None
     ) -> CallToolResult:
         """Start to train the missing runs of a sweep file on this machine, and return at once; the tool status shows
         the progress.
@@ -217,10 +219,10 @@ class Tools:
         The answer names the sweep, the process and its log file, which ends with the comparison or the error.
         """
         assert self.most_compute is not None
-        planned = self.dry_run(file, scale, settings, budget)
+        planned = self.dry_run(file, scale, set, budget)
         if planned.is_error:
             return planned
-        if priced := self._priced(file, settings):
+        if priced := self._priced(file, set):
             return priced
         plan = json.loads(_text(planned))
         if plan["left_gpu_hours"] + (spent := self._spent()) > self.most_compute:
@@ -231,7 +233,7 @@ class Tools:
                 "study, or restart `platform mcp` with a larger --most-compute",
                 is_error=True,
             )
-        arguments = shell_words([file], scale=scale, set=settings, budget=budget)
+        arguments = shell_words([file], scale=scale, set=set, budget=budget)
         started = start_in_background(self.home, plan["sweep"], arguments, most_hours=self.most_hours)
         return _result(json.dumps(started, indent=1))
 
@@ -244,7 +246,7 @@ class Tools:
         if load_sweep(Path(file)).trainer is not None:
             if paths and self.most_hours is None:
                 return _result(
-                    f"settings: {paths[0]}: the program counts its own compute, and its settings may change how; "
+                    f"set: {paths[0]}: the program counts its own compute, and its settings may change how; "
                     "write the settings in the sweep file, or restart `platform mcp` with --most-hours",
                     is_error=True,
                 )
@@ -252,7 +254,7 @@ class Tools:
         for path in paths:
             if path.partition(".")[0] not in CHARGED:
                 return _result(
-                    f"settings: {path}: this server fixes settings that change the price of compute, or cost none; "
+                    f"set: {path}: this server fixes settings that change the price of compute, or cost none; "
                     f"an agent may set {', '.join(CHARGED)}. Write others in the sweep or scale file, or start the "
                     "sweep by hand",
                     is_error=True,
@@ -335,11 +337,38 @@ def shell_words(arguments: Sequence[str | None], **options: Any) -> list[str]:
 
 def _tool(function: Callable[..., CallToolResult], annotations: ToolAnnotations) -> Tool:
     """The function as a tool that refuses arguments that it does not have, where the library leaves them out."""
-    tool = Tool.from_function(function, annotations=annotations, structured_output=False)
+    tool = CommandTool.from_function(function, annotations=annotations, structured_output=False)
     known = tool.fn_metadata.arg_model
     tool.fn_metadata.arg_model = create_model(known.__name__, __base__=known, __cls_kwargs__={"extra": "forbid"})
     tool.parameters = tool.fn_metadata.arg_model.model_json_schema(by_alias=True)
     return tool
+
+
+class CommandTool(Tool):
+    """A tool whose arguments have the names of the command's; singular and plural mean the same, and so do one value
+    and a list of it."""
+
+    async def run(self, arguments: dict[str, Any], *given: Any, **options: Any) -> Any:
+        """Run the tool; ToolError names the arguments that there are, or what is wrong with a value."""
+        named = {self._meant(name): value for name, value in arguments.items()}
+        if len(named) < len(arguments):
+            raise ToolError(f"{self.name}: {', '.join(arguments)}: two of these are one argument; give it once")
+        lists = [name for name, one in self.parameters["properties"].items() if one.get("type") == "array"]
+        whole = {name: [one] if name in lists and not isinstance(one, list) else one for name, one in named.items()}
+        try:
+            self.fn_metadata.validate_arguments(whole)
+        except ValidationError as error:
+            said = (f"{'.'.join(map(str, one['loc']))}: found {one['input']!r}; {one['msg']}" for one in error.errors())
+            raise ToolError("; ".join(said)) from error
+        return await super().run(whole, *given, **options)
+
+    def _meant(self, name: str) -> str:
+        """The argument of this name, or of its singular or plural."""
+        known = list(self.parameters["properties"])
+        for one in (name, f"{name}s", name.removesuffix("s")):
+            if one in known:
+                return one
+        raise ToolError(f"{self.name} has no argument '{name}'; {did_you_mean(name, known, 'arguments')}")
 
 
 def _result(*texts: str, is_error: bool = False) -> CallToolResult:

@@ -1,5 +1,6 @@
 """The sweeps, variants and runs that the names on a command line refer to."""
 
+import shlex
 from pathlib import Path
 
 from ablations.errors import AblationsError
@@ -13,6 +14,9 @@ from ablations.study.expand import expand
 from ablations.study.family import scale_stem
 from ablations.study.sweep import load_sweep
 from ablations.terminal.short_names import meant
+
+YAML = (".yaml", ".yml")
+FILES_AND_SWEEPS = "YAML files and sweeps here"
 
 
 def known_variant(name: str, plan: Plan, what: str = "variant") -> PlannedVariant:
@@ -52,13 +56,23 @@ def find_sweeps(home_option: Path | None, name: str | None) -> list[StartedSweep
 
 def find_sweep_name(home: Home, name: str | None) -> str:
     """The name of the sweep given by a name, a sweep file, or None; AblationsError lists the sweeps if unknown."""
-    if name is not None and home.sweep_names() and _is_sweep_file(name):
-        if names := names_of_file(name):
+    known = home.sweep_names()
+    if name is not None and name not in known and _is_sweep_file(name):
+        file, names = name, names_of_file(name)
+        if any(one in known for one in names):
             raise AblationsError(
-                f"{name} has one sweep per scale; name one: {', '.join(names)}; to compare the scales, run "
-                f"`platform ladder {name}`"
+                f"{file} has one sweep per scale; name one: {', '.join(names)}; to compare the scales, run "
+                f"`platform ladder {file}`"
             )
-        name = load_sweep(Path(name)).name
+        name = load_sweep(Path(file)).name
+        if name not in known:
+            raise AblationsError(
+                f"{file} has not been started in {home.path}; to start it, run `platform sweep {shlex.quote(file)}`"
+            )
+    if name is not None and name not in known and name.endswith(YAML):
+        raise AblationsError(
+            f"no file {name} in {Path.cwd()}; {did_you_mean(name, _files_and_sweeps(home), FILES_AND_SWEEPS)}"
+        )
     if name and name not in home.sweep_names() and Path(name).exists() and not _is_sweep_file(name):
         raise AblationsError(
             f"{name} is a file or folder, not a sweep; `platform import` turns folders written by ablations.start "
@@ -105,4 +119,9 @@ def scales_of(file: Path, scale: str | None) -> tuple[str | None, ...]:
 
 
 def _is_sweep_file(name: str) -> bool:
-    return name.endswith((".yaml", ".yml")) and Path(name).exists()
+    return name.endswith(YAML) and Path(name).exists()
+
+
+def _files_and_sweeps(home: Home) -> list[str]:
+    """The YAML files beside a missing one, and the sweeps."""
+    return [*sorted(path.name for path in Path().iterdir() if path.name.endswith(YAML)), *home.sweep_names()]

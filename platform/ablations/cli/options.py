@@ -123,6 +123,11 @@ def sweeps_and_runs(context: typer.Context, begun: str) -> list[str]:
     return [*started_sweeps(begun), *runs_begun(context, begun)]
 
 
+def compared_begun(context: typer.Context, begun: str) -> list[str]:
+    """Shell completion: with `--sweep` the variants of that sweep, else recipes."""
+    return variants_of_sweep(context, begun) if context.params.get("sweep") else files_begun("recipe")(begun)
+
+
 SweepArgument = Annotated[
     str | None,
     typer.Argument(help="Sweep name or file. Default: the last sweep started.", autocompletion=started_sweeps),

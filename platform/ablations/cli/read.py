@@ -27,6 +27,7 @@ from ablations.cli.options import (
     TaskOption,
     further_sweeps,
     refuse_idle,
+    started_sweeps,
 )
 from ablations.cli.output import console, print_json, say_pages, tell, warn
 from ablations.errors import AblationsError
@@ -44,13 +45,14 @@ if TYPE_CHECKING:
 
 def fit(
     source: Annotated[
-        str,
+        str | None,
         typer.Argument(
             help="A sweep, or a CSV file with columns curve, compute and score, or with a column for each run beside "
             "step or compute. Optional columns: seed, and samples (number of generations behind a score) or prompts "
-            "and samples_per_prompt."
+            "and samples_per_prompt. Default: the last sweep started.",
+            autocompletion=started_sweeps,
         ),
-    ],
+    ] = None,
     fit_from: Annotated[
         str | None,
         typer.Option(
@@ -262,7 +264,11 @@ def report(
         typer.Option("--format", help="One HTML file, Markdown with figures, CSV of curves and fits, or LaTeX."),
     ] = "html",
     to: Annotated[
-        Path | None, typer.Option(help="Folder for the report. Default: the sweep's folder in the home folder.")
+        Path | None,
+        typer.Option(
+            help="Folder for the report, or for one page a file, as in mine.html. Default: the sweep's folder in the "
+            "home folder."
+        ),
     ] = None,
     task: TaskOption = None,
     alone: AloneOption = False,
@@ -273,18 +279,32 @@ def report(
     If a study was started at several scales, each report includes the differences over all of them. A file with
     `scales` is reported at the last started scale.
     """
-    from ablations.report.formats import write_in_format
+    from ablations.report.formats import report_page, write_in_format
 
+    if to is not None and is_page(to) and form != "html":
+        raise AblationsError(f"--to {to} names a page, and --format {form} writes several files; name a folder")
     names = [last_started(home, name) for name in sweeps or []]
     results = results_of_sweeps(home, names, task, alone=alone)
-    folder = to or results.report_folder
+    place = to or results.report_folder
     ladder = None if len(names) > 1 or task else ladder_beside(results)
+    now = datetime.now(UTC)
     try:
-        folder.mkdir(parents=True, exist_ok=True)
         with Console(stderr=True).status("drawing and writing"):
-            written = write_in_format(results, form, now=datetime.now(UTC), folder=folder, ladder=ladder)
+            if is_page(place):
+                page = report_page(results, now=now, ladder=ladder)
+                place.parent.mkdir(parents=True, exist_ok=True)
+                write_atomically(place, page.encode())
+                written = place
+            else:
+                place.mkdir(parents=True, exist_ok=True)
+                written = write_in_format(results, form, now=now, folder=place, ladder=ladder)
     except OSError as error:
         raise AblationsError(
-            f"{folder} is not writable ({error.strerror or error}); choose another folder with --to FOLDER"
+            f"{place} is not writable ({error.strerror or error}); choose another folder with --to FOLDER"
         ) from error
     tell(str(written))
+
+
+def is_page(place: Path) -> bool:
+    """True if a report is to be one file at this place."""
+    return place.suffix == ".html" and not place.is_dir()

@@ -19,6 +19,7 @@ from places import REPOSITORY
 from typer.testing import CliRunner
 
 from ablations.cli import COMMANDS, app, main, output
+from ablations.errors import AblationsError
 from ablations.home.home import Home
 from ablations.home.started_sweep import StartedSweep
 from ablations.study.sweep import Stop
@@ -72,6 +73,13 @@ def test_the_version_names_the_package_and_its_code():
         ("platform cancel --variant sc", ["scalerl"]),
         ("platform sweep loo.yaml --scale smol", ["smollm"]),
         ("platform new mine.yaml --recipe qwen", ["qwen_dapo"]),
+        ("platform logs loo-l", ["loo-loss", "loo-loss-s0"]),
+        ("platform doctor loo-l", ["loo-loss", "loo-loss-s0"]),
+        ("platform doctor third", ["third"]),
+        ("platform note sc", ["scalerl", "scalerl-s0"]),
+        ("platform diff qwen", ["qwen_dapo"]),
+        ("platform diff --sweep loo loo-c", ["loo-curriculum"]),
+        ("platform fit m", ["more"]),
     ],
 )
 def test_the_shell_completes_sweeps_variants_scales_and_recipes(tmp_path, words, expected):
@@ -93,6 +101,73 @@ def test_help_says_what_commands_are_for_and_has_all_of_them():
     assert [title for title in COMMANDS if f" {title} " in printed] == list(COMMANDS)
     named = [command.__name__.rstrip("_") for commands in COMMANDS.values() for command in commands]
     assert all(re.search(rf"^│ {name} ", printed, re.MULTILINE) for name in named)
+
+
+def test_the_first_panel_has_the_eight_commands_that_every_study_needs():
+    first, *others = COMMANDS.items()
+    assert [command.__name__ for command in first[1]] == [
+        "new", "check", "sweep", "status", "compare", "report", "dashboard", "doctor"
+    ]  # fmt: skip
+    assert all(title.startswith("More: ") for title, _ in others)
+
+
+def said_about(*arguments: str) -> str:
+    """The refusal of a command."""
+    result = CliRunner().invoke(app, list(arguments))
+    assert isinstance(result.exception, AblationsError), result.output
+    return str(result.exception)
+
+
+@pytest.mark.parametrize("command", ["status", "compare", "fit", "forecast", "report", "show"])
+def test_a_sweep_file_that_has_not_been_started_is_said_to_be_so(tmp_path, command, monkeypatch):
+    make_home(tmp_path / "home")
+    file = steered_sweep(tmp_path)
+    home = ["--home", str(tmp_path / "home")]
+    said = f"{file} has not been started in {tmp_path / 'home'}; to start it, run `platform sweep {file}`"
+    assert said_about(command, str(file), *home) == said
+    assert said_about(command, str(file), "--home", str(tmp_path)).startswith(f"{file} has not been started in")
+    monkeypatch.chdir(tmp_path)
+    assert said_about(command, "stered.yml", *home) == (
+        f"no file stered.yml in {tmp_path}; did you mean 'steered.yaml'? YAML files and sweeps here are: "
+        "steered.yaml, loo"
+    )
+
+
+def test_fit_and_design_take_the_last_sweep_as_the_other_commands_do(tmp_path, monkeypatch):
+    monkeypatch.chdir(REPOSITORY)
+    sweep = make_home(tmp_path)
+    home = ["--home", str(tmp_path)]
+    assert json.loads(run("fit", "--json", *home)) == json.loads(run("fit", "loo", "--json", *home))
+    command = "platform sweep sweeps/demo.yaml --scale smoke --set batch.prompts=8"
+    replace(sweep, plan=replace(sweep.plan, command=command)).write_plan()
+    named = run("design", "sweeps/demo.yaml", "--scale", "smoke", "--set", "batch.prompts=8", "--json", *home)
+    assert json.loads(run("design", "--json", *home)) == json.loads(named)
+    assert json.loads(run("design", "loo", "--json", *home)) == json.loads(named)
+    replace(sweep, plan=replace(sweep.plan, command="platform sweep gone.yaml")).write_plan()
+    assert said_about("design", *home).startswith("the file of sweep 'loo', gone.yaml, is not in ")
+
+
+def test_a_report_to_a_name_with_html_is_one_file(tmp_path):
+    make_home(tmp_path / "home", seeds=(0, 1))
+    home = ["--home", str(tmp_path / "home")]
+    page = tmp_path / "out" / "mine.html"
+    assert run("report", "--to", str(page), *home) == f"{page}\n"
+    assert page.read_text().startswith("<!doctype html>")
+    assert [path.name for path in page.parent.iterdir()] == ["mine.html"]
+    assert "names a page, and --format csv writes several files" in said_about(
+        "report", "--to", str(page), "--format", "csv", *home
+    )
+
+
+def test_the_last_lines_of_a_log_are_those_that_were_asked_for(tmp_path):
+    sweep = make_home(tmp_path)
+    log = sweep.run(sweep.plan.runs[0].id).log(1)
+    log.parent.mkdir()
+    log.write_text("one\n\ntwo\nthree\n")
+    home = ["--home", str(tmp_path)]
+    assert run("logs", "scalerl", "-n", "2", *home) == "two\nthree\n"
+    assert run("logs", "scalerl", "--lines", "9", *home) == log.read_text()
+    assert said_about("logs", "scalerl", "-n", "2", "--follow", *home).startswith("--lines 2 has no effect with --fol")
 
 
 STEERED_SWEEP = """
@@ -257,7 +332,7 @@ def test_wrong_input_is_one_message_and_exit_code_2(command, arguments, said, tm
     [
         (["status", "--home", "/nonexistent"], "no sweep has been started in /nonexistent; "),
         (["forecast", "--score", "0"], "--score: found 0; must be a pass rate above 0 and at most 1"),
-        (["fit"], "Missing argument 'source'"),
+        (["diff"], "Missing argument 'left'"),
         (["sync", "--evry", "9"], "No such option: --evry"),
         (["sync", "--every", "x"], "Invalid value for '--every': "),
     ],

@@ -66,12 +66,14 @@ def test_tools_give_the_documents_and_the_errors_of_the_commands(tmp_path):
             ("dry_run", {"file": "sweeps/demo.yaml", "budget": "3"}),
             ("status", {"sweep": "lo"}),
             ("compare", {"sweep": "loo"}),
+            ("compare", {"sweep": "loo", "referense": "scalerl"}),
+            ("forecast", {"score": "high"}),
             ("sweep", {"file": "sweeps/demo.yaml"}),
         ]
         names = {tool.name for tool in (await client.list_tools()).tools}
         return names, [await client.call_tool(*call) for call in calls]
 
-    names, (compared, planned, unknown, misnamed, refused) = session(
+    names, (compared, planned, unknown, singular, misnamed, mistyped, refused) = session(
         tmp_path, talk, "--allow-sweeps", "--most-compute", "11249"
     )
     campaigns = {"campaign_new", "campaign_propose", "campaign_decide"}
@@ -82,8 +84,13 @@ def test_tools_give_the_documents_and_the_errors_of_the_commands(tmp_path):
     assert (len(plan["runs"]), plan["left_gpu_hours"], plan["compute_name"]) == (6, 6 * 1875, "modelled GPU-hours")
     assert unknown.is_error
     assert f"error: {unknown.content[0].text}\n" == printed(tmp_path, "status", "lo").stderr
+    assert answer(singular) == json.loads(printed(tmp_path, "compare", "loo", "--json").stdout)
     assert misnamed.is_error
-    assert "sweep\n  Extra inputs are not permitted" in misnamed.content[0].text
+    assert misnamed.content[0].text == (
+        "compare has no argument 'referense'; did you mean 'reference'? arguments are: sweeps, reference, task, paper"
+    )
+    assert mistyped.is_error
+    assert mistyped.content[0].text.startswith("score: found 'high'; Input should be a valid number")
     assert refused.is_error
     assert "11250 modelled GPU-hours are left to train, and this server allows 11249;" in refused.content[0].text
     assert [path.name for path in (tmp_path / "sweeps").iterdir()] == ["loo"]
@@ -181,16 +188,16 @@ def test_an_agent_cannot_change_the_price_of_compute(tmp_path, monkeypatch):
     assert not planned.is_error
     monkeypatch.setattr(Tools, "dry_run", lambda *_: planned)  # whatever the setting, its runs could be planned
     for setting in SCALED:
-        (refused,) = tools.sweep("sweeps/demo.yaml", scale="smoke", settings=[setting]).content
-        assert refused.text.startswith(f"settings: {setting.partition('=')[0]}: this server fixes"), setting
+        (refused,) = tools.sweep("sweeps/demo.yaml", scale="smoke", set=[setting]).content
+        assert refused.text.startswith(f"set: {setting.partition('=')[0]}: this server fixes"), setting
     assert not (tmp_path / "sweeps").exists()
 
 
 def test_the_refusal_says_what_an_agent_may_set(tmp_path):
     tools = Tools(home=Home(tmp_path), most_compute=1e9)
-    (content,) = tools.sweep("sweeps/demo.yaml", settings=["cluster.device.tflops=1e9"]).content
+    (content,) = tools.sweep("sweeps/demo.yaml", set=["cluster.device.tflops=1e9"]).content
     assert content.text.startswith(
-        "settings: cluster.device.tflops: this server fixes settings that change the price of compute, or cost none; "
+        "set: cluster.device.tflops: this server fixes settings that change the price of compute, or cost none; "
         "an agent may set "
     )
 
@@ -200,7 +207,7 @@ def test_settings_of_the_recipe_are_an_agents_to_choose(tmp_path, monkeypatch):
     monkeypatch.setattr(mcp_tools, "start_in_background", lambda *given, **limits: begun.append(limits) or {})
     tools = Tools(home=Home(tmp_path), most_compute=1e9, most_hours=2.0)
     settings = ["loss.max_ratio=4", "batch.prompts=8", "optimiser.learning_rate=1e-4"]
-    assert not tools.sweep("sweeps/demo.yaml", settings=settings).is_error
+    assert not tools.sweep("sweeps/demo.yaml", set=settings).is_error
     assert begun == [{"most_hours": 2.0}]
 
 
@@ -208,10 +215,10 @@ def test_settings_of_a_program_need_a_limit_in_hours(tmp_path, monkeypatch):
     monkeypatch.setattr(mcp_tools, "start_in_background", lambda *given, **limits: {})
     monkeypatch.chdir(tmp_path)
     study = str(write_study(tmp_path / "study", "go_on(10)"))
-    (refused,) = Tools(home=Home(tmp_path), most_compute=1e9).sweep(study, settings=["rate=0.3"]).content
+    (refused,) = Tools(home=Home(tmp_path), most_compute=1e9).sweep(study, set=["rate=0.3"]).content
     assert "restart `platform mcp` with --most-hours" in refused.text
     assert not Tools(home=Home(tmp_path), most_compute=1e9).sweep(study).is_error
-    assert not Tools(home=Home(tmp_path), most_compute=1e9, most_hours=1.0).sweep(study, settings=["rate=0.3"]).is_error
+    assert not Tools(home=Home(tmp_path), most_compute=1e9, most_hours=1.0).sweep(study, set=["rate=0.3"]).is_error
 
 
 SECRET = "only-for-its-owner"
@@ -256,7 +263,7 @@ def test_tools_quote_no_file_outside_of_their_folders(outside):
     refused = "outside the folders that this server may read"
     assert [refused in text for text in texts] == [True] * len(texts), texts
     assert not tools.dry_run(str(demo)).is_error
-    assert SECRET not in tools.dry_run(str(demo), settings=[task]).content[0].text
+    assert SECRET not in tools.dry_run(str(demo), set=[task]).content[0].text
 
 
 def test_folders_that_the_server_is_given_are_read(outside, monkeypatch):

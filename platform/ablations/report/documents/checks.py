@@ -5,11 +5,13 @@ from itertools import groupby
 
 from ablations.report.documents.blocks import Blocks, Cell, Column, Table, Text, TextKind, Tone, cells
 from ablations.text import counted
-from scalerl.checks.finding import Finding, Severity
+from scalerl.checks.finding import Fault, Finding, Severity
 
 TONES: dict[Severity, Tone] = {"ok": "good", "warning": "mixed", "error": "bad"}
 MOST_FAULTS = 10
 """Maximum number of rows shown for one finding; `--json` has all of them."""
+MOST_ALIKE = 3
+"""Maximum number of rows shown as examples of faults that one change mends."""
 MOST_NAMES = 3
 
 
@@ -46,15 +48,33 @@ def lines_of(finding: Finding, num_recipes: int, most_faults: int = MOST_FAULTS)
 
 
 def _details(finding: Finding, num_recipes: int, most_faults: int) -> Iterator[str]:
-    """The first faults of each kind, so that one kind does not hide another; the variants; the remedy."""
-    for kind in dict.fromkeys(fault.kind for fault in finding.faults):
+    """The first faults of each kind, so that one kind does not hide another; the variants; the remedy.
+
+    Of many faults that one change mends, the change is said once.
+    """
+    for kind in dict.fromkeys(fault.kind for fault in finding.faults if most_faults):
         of_kind = [fault for fault in finding.faults if fault.kind == kind]
-        yield from (": ".join(filter(None, (one.where, one.kind, one.what))) for one in of_kind[:most_faults])
-        if most_faults and (more := len(of_kind) - most_faults) > 0:
-            yield f"and {more:,} more {kind}".rstrip()
+        for advice, alike in _by_advice(of_kind):
+            if advice and len(alike) > MOST_ALIKE:
+                yield f"{counted(len(alike), f'{kind} row'.lstrip())}: {advice}; for example"
+                yield from (
+                    f"  {one.where}: {one.what.removesuffix(advice).rstrip('; ')}" for one in alike[:MOST_ALIKE]
+                )
+                continue
+            yield from (": ".join(filter(None, (one.where, one.kind, one.what))) for one in alike[:most_faults])
+            if (more := len(alike) - most_faults) > 0:
+                yield f"and {more:,} more {kind}".rstrip()
     names = finding.variants
     if len(names) not in (0, num_recipes):
         more = f" and {len(names) - MOST_NAMES} more" if len(names) > MOST_NAMES else ""
         yield f"variants: {', '.join(names[:MOST_NAMES])}{more}"
     if finding.remedy:
         yield f"-> {finding.remedy}"
+
+
+def _by_advice(faults: Sequence[Fault]) -> list[tuple[str, list[Fault]]]:
+    """The faults by what would mend them, which is the end of their text behind a semicolon; empty for most."""
+    found: dict[str, list[Fault]] = {}
+    for one in faults:
+        found.setdefault(one.what.rpartition("; ")[2] if "; " in one.what else "", []).append(one)
+    return list(found.items())

@@ -42,3 +42,18 @@ def test_each_part_is_a_table_of_its_checks():
     counts = counts_text([*fine, BAD, *other])
     assert (counts.text, counts.kind) == ("1 ok, 1 warning, 1 error", "error")
     assert counts_text(fine).kind == "plain"
+
+
+def test_one_change_that_mends_many_rows_is_said_once_with_three_of_them():
+    advice = "set `model.tokenizer: characters` for arbitrary text"
+    rows = [
+        Fault(where=f"a.jsonl:{n}", what=f"'H' in 'How {n}' is no symbol; {advice}", kind="unreadable")
+        for n in range(1, 201)
+    ]
+    other = Fault(where="a.jsonl:300", what="the answer is NaN", kind="unreadable")
+    found = Finding(part="data", check="mine", level="error", found="no task", faults=(*rows, other))
+    assert lines_of(found, 1)[1:] == [
+        f"  200 unreadable rows: {advice}; for example",
+        *(f"    a.jsonl:{n}: 'H' in 'How {n}' is no symbol" for n in (1, 2, 3)),
+        "  a.jsonl:300: unreadable: the answer is NaN",
+    ]
