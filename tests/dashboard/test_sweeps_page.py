@@ -18,7 +18,7 @@ def test_a_card_says_which_variant_leads_and_when_the_sweep_will_end(monkeypatch
     assert "; about 8.3 min left" in bar.proto.text.replace("\\", "")  # 1,000 of 2,000 GPU-hours took 500 s
     folder.write_status(replace(folder.read_status(), state="done", compute_gpu_hours=3000.0))
     page = open_page(monkeypatch, tmp_path, "sweeps")
-    assert "highest pass rate: see Compare, since some runs" in page.caption[1].value.replace("\\", "")
+    assert "highest pass rate: not comparable, since some runs" in page.caption[1].value.replace("\\", "")
 
 
 def test_sweeps_are_found_by_name_or_question_and_a_damaged_one_is_named(monkeypatch, tmp_path):

@@ -83,7 +83,7 @@ def show_sweep_card(line: SweepLine) -> None:
         show_link("compare", label, where, icon=":material/monitoring:")
         if line.question:
             st.text(made_visible(line.question))
-        ends = f"; about {line.time_left} left" if line.time_left else ""
+        ends = f"; {line.outlook}" if line.outlook else ""
         st.progress(line.share_spent, text=in_markdown(f"{line.state}{ends}"))
         variants = counted(line.variants, "variant")
         st.caption(in_markdown(f"{variants}; {line.cost} spent; highest pass rate: {line.leader}"))

@@ -121,10 +121,10 @@ def advice(results: Results) -> str:
         return ""
     if _is_provisional(results):
         if results.plan.imported:
-            return "One seed decides nothing: add a second seed for every variant."
+            return "One seed cannot separate variants: add a second seed for every variant."
         more = _more_seeds(results)
         first = f"write `seeds: {more}` in the sweep file and " if more else ""
-        return f"One seed decides nothing: {first}run `{results.plan.command}` again."
+        return f"One seed cannot separate variants: {first}run `{results.plan.command}` again."
     found = open_questions(results)
     said = []
     if some := _because("seeds", found):
@@ -145,7 +145,8 @@ def short_advice(results: Results) -> str:
         return ""
     if _is_provisional(results):
         seeds = [] if results.plan.imported else _more_seeds(results)
-        return f"One seed decides nothing; {f'`seeds: {seeds}`' if seeds else 'a second seed for every variant'} would."
+        more = f"`seeds: {seeds}`" if seeds else "a second seed for every variant"
+        return f"One seed cannot separate variants; {more} would."
     found = open_questions(results)
     said = []
     if some := _because("seeds", found):
@@ -168,10 +169,10 @@ def priced_advice(results: Results) -> list[str]:
             most = max(one.seeds for one in some)
             more = sum(max(most - one.num_seeds, 0) for one in lines)
             runs = more if why == "seeds" else sum(one.num_seeds for one in lines)
-            what = f"{most} seeds instead of {now}" if why == "seeds" else "at least twice the budget"
-            said.append(f"{what} of {_named(results, lines)}, {_price(results, runs)}")
-    first = [f"To decide: {'; '.join(said)}."] if said else []
-    return [*first, *_causes_said(results, found)]
+            what = f"{most} seeds instead of {now}" if why == "seeds" else "At least twice the budget"
+            settled = _listed(_questions(some))
+            said.append(f"{what} of {_named(results, lines)} would settle {settled}, for {_price(results, runs)}.")
+    return [*said, *_causes_said(results, found)]
 
 
 def _causes_said(results: Results, found: Sequence[Open]) -> list[str]:

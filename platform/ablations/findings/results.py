@@ -193,14 +193,14 @@ class Results:
         return line.asymptote if line else variant.asymptote
 
     def verdicts(self, name: str) -> str:
-        """The verdicts on a variant in a few words: "weak; level down; ceiling down; cannot tell", or "no fit"."""
+        """The verdicts on a variant: "roughly known; level down; ceiling down; cannot tell", or "no fit"."""
         line = self.compared(name)
         verdicts = dict.fromkeys(one.verdict_said for one in line.answers.values()) if line else {}
         said = "; ".join(filter(None, [self.fit_verdict(name), *verdicts]))
         return f"{said}; stopped" if any(stop.variant == name for stop in self.stopped.values()) else said
 
     def fit_verdict(self, name: str) -> str:
-        """The verdict on the fits of a variant, with its errors counted: "weak", "collapsed 1 of 3", "no fit"."""
+        """The verdict on a variant's fits, with its errors counted: "roughly known", "collapsed 1 of 3", "no fit"."""
         line, errors = self.compared(name), cells_on(self.remarks, name)
         verdict = line.fit_verdict if line else NO_FIT
         return "; ".join([*errors, *([] if verdict in ("collapsed", "fell") and errors else [verdict])])

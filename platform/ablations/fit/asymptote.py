@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 Verdict = Literal[
-    "resolved", "level only", "weak", "lower bound only", "collapsed", "fell", "no rise", "too noisy to tell"
+    "resolved", "level only", "roughly known", "lower bound only", "collapsed", "fell", "no rise", "too noisy to tell"
 ]
 WITHOUT_RISE: tuple[Verdict, ...] = ("fell", "no rise", "too noisy to tell")
 """Verdicts on a curve that falls, or that a flat line explains equally well."""
@@ -21,7 +21,8 @@ VERDICT_MEANINGS: dict[Verdict, str] = {
     "resolved": "the 95 % interval of A is at most 0.04 wide, twice the margin that the ScaleRL paper uses for A",
     "level only": "A is the level of evaluations that are flat from the third on, not the ceiling of a law: the whole "
     "rise lies before; evaluate more often early",
-    "weak": "A is bounded on both sides, in an interval wider than 0.04; more compute or evaluations would narrow it",
+    "roughly known": "A is bounded on both sides, in an interval wider than 0.04; more compute or evaluations would "
+    "narrow it",
     "lower bound only": "any ceiling above the bound fits the evaluations; A means nothing without more compute",
     "collapsed": "the pass rate collapsed after a peak; only the evaluations before the fall were fitted",
     "fell": "the last evaluations lie below the highest before them, so the curve has no ceiling",
@@ -32,9 +33,9 @@ VERDICT_MEANINGS: dict[Verdict, str] = {
 
 @dataclass(frozen=True, kw_only=True)
 class AsymptoteEstimate:
-    """A with its 95 % interval, by `asymptote_of`: `AsymptoteEstimate(A=0.612, lo=0.590, hi=0.633, verdict="weak")`.
+    """A with its 95 % interval: `AsymptoteEstimate(A=0.612, lo=0.590, hi=0.633, verdict="roughly known")`.
 
-    >>> bounded, open_ended = (asymptote_of(0.612, lo=0.59, hi=hi, verdict="weak") for hi in (0.633, None))
+    >>> bounded, open_ended = (asymptote_of(0.612, lo=0.59, hi=hi, verdict="roughly known") for hi in (0.633, None))
     >>> str(bounded), bounded.cell()
     ('A 0.612 [0.590, 0.633]', '0.612 [0.590, 0.633]')
     >>> str(open_ended), open_ended.cell()
@@ -88,5 +89,5 @@ def verdict_on_interval(A_lo: float, A_hi: float | None, *, is_rise_seen: bool) 
     if A_hi is None:
         return "lower bound only"
     if A_hi - A_lo > RESOLVED_WIDTH:
-        return "weak"
+        return "roughly known"
     return "resolved" if is_rise_seen else "level only"

@@ -32,7 +32,7 @@ SHOWN_KEYS = (
 class Fit(LawFit):
     """Eq. 1 fitted to one curve, with 95 % intervals and a verdict. Printing a fit gives a report of eleven lines.
 
-        Fit(curve=..., eq1_A=0.612, eq1_lo=0.590, eq1_hi=0.633, B=1.93, C_mid=2540.0, R_0=0.31, verdict="weak", ...)
+        Fit(curve=..., eq1_A=0.612, eq1_lo=0.590, eq1_hi=0.633, B=1.93, C_mid=2540.0, R_0=0.31, verdict="resolved", ...)
 
     `A`, `A_lo` and `A_hi` are over all families that fit; `A_eq1`, `A_eq1_lo` and `A_eq1_hi` hold if eq. 1 is the law.
     A and its upper end are None if a ceiling of 1 fits as well or the curve does not rise; rank by `A_lo`. An end of B

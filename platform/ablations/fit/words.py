@@ -38,7 +38,7 @@ def _what(fit: Fit, unit: str) -> str:
 
 MEANINGS = {
     "level only": "The evaluations are flat from the third on: A is their level, and the way to it was not seen.",
-    "weak": "The ceiling is bounded but not resolved: its 95 % interval is wider than 0.04.",
+    "roughly known": "The ceiling is bounded but not resolved: its 95 % interval is wider than 0.04.",
     "lower bound only": "The evaluations do not rule out a ceiling of 1: only the lower bound is meaningful.",
 }
 

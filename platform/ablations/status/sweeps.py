@@ -18,10 +18,10 @@ from ablations.report.documents.blocks import Cell, Kind, Table, table_of_rows
 from ablations.status.progress import run_rows
 from ablations.status.rows import RunRow, comparable_rate, rows_seconds_left, share, spent
 from ablations.status.time_left import time_left_text
-from ablations.text import compute_text, duration_text
+from ablations.text import MINUTE_S, compute_text, duration_text
 
 NO_LEADER = "no evaluation yet"
-NOT_COMPARABLE = "see Compare, since some runs have trained beyond the budget"
+NOT_COMPARABLE = "not comparable, since some runs have trained beyond the budget"
 KINDS_OF_SWEEPS: dict[str, Kind] = {
     "scale": "name",
     "runs": "words",
@@ -72,6 +72,13 @@ class SweepLine:
         """Compute of all runs with its unit, if that is known: `1,920 GPU-hours`."""
         unit = self.compute_name.rpartition(" ")[2]
         return f"{compute_text(self.compute_gpu_hours)} {unit if unit != 'compute' else ''}".rstrip()
+
+    @property
+    def outlook(self) -> str:
+        """The time left as part of a sentence: `about 8.3 min left`, `under a minute left`; empty if unknown."""
+        if self.seconds_left is None:
+            return ""
+        return "under a minute left" if self.seconds_left < MINUTE_S else f"about {self.time_left} left"
 
     @property
     def time_left(self) -> str:

@@ -54,7 +54,7 @@ def with_ceiling(A: float, A_lo: float, A_hi: float | None, *, reached: float = 
         eq1_hi=A_hi,
         ceiling=Ceiling(estimate=A, lo=A_lo, hi=A_hi, draws=draws),
         alternatives=replace(EXACT.alternatives, deviance_of_1=deviances),
-        verdict="weak" if A_hi else "lower bound only",
+        verdict="roughly known" if A_hi else "lower bound only",
         draws=curves,
     )
 

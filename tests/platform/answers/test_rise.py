@@ -28,7 +28,7 @@ def test_likelihood_ratios_of_seeds_add_up(deviances, rises):
         SimpleNamespace(rise_deviance=one, later_rise_deviance=one, verdict="too noisy to tell") for one in deviances
     ]
     assert rise_together(wandering) is rises
-    assert verdict_together(wandering, 0.5, 0.6) == ("weak" if rises else "too noisy to tell")
+    assert verdict_together(wandering, 0.5, 0.6) == ("roughly known" if rises else "too noisy to tell")
 
 
 def test_a_flat_or_a_collapsed_seed_speaks_for_its_variant():
@@ -42,9 +42,11 @@ def test_a_flat_or_a_collapsed_seed_speaks_for_its_variant():
 @pytest.mark.parametrize(("later", "verdict"), [([7.0, 7.0], "resolved"), ([6.0, 6.0], "level only")])
 def test_seeds_show_their_rise_together(later, verdict):
     # Neither passes 7.815 alone; together they must pass 12.592.
-    seeds: list[Any] = [SimpleNamespace(rise_deviance=90.0, later_rise_deviance=one, verdict="weak") for one in later]
+    seeds: list[Any] = [
+        SimpleNamespace(rise_deviance=90.0, later_rise_deviance=one, verdict="roughly known") for one in later
+    ]
     assert verdict_together(seeds, 0.5, 0.52) == verdict
-    assert verdict_together(seeds, 0.5, 0.6) == "weak"
+    assert verdict_together(seeds, 0.5, 0.6) == "roughly known"
 
 
 def test_a_variant_that_rose_before_its_third_evaluation_keeps_its_place_in_the_levels():

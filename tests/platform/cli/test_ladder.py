@@ -98,14 +98,14 @@ def test_a_report_of_either_scale_has_the_differences_over_scales(trained):
     platform("report", "steps@smoke", "--format", "md", "--to", "here")
     text = (trained / "here" / "report-md" / "report.md").read_text()
     assert text.startswith("# steps@smoke")
-    section = text.partition("## Over scales")[2].partition("## In words")[0]
+    section = text.partition("## Scale ladder")[2].partition("## In words")[0]
     assert "| variant | smoke | bench | trend | over scales | forecast |" in section
     assert "| carries |" in section
     platform("report", "steps.yaml", "--to", "here")
     page = (trained / "here" / "report.html").read_text()
     assert "<h1>steps@bench</h1>" in page
     assert (
-        page.partition("<h2>Over scales</h2>")[2].partition("<h2>In words")[0].count("layOut(") == 3
+        page.partition("<h2>Scale ladder</h2>")[2].partition("<h2>In words")[0].count("layOut(") == 3
     )  # level, ceiling, compute
     assert ">carries<" in page
 
@@ -150,7 +150,7 @@ def test_a_report_is_written_although_the_sweep_of_another_scale_cannot_be_read_
     result = CliRunner().invoke(app, ["report", "steps@smoke", "--format", "md", "--to", "here"])
     assert result.exit_code == 0
     assert "no comparison over scales" in result.stderr
-    assert "Over scales" not in (trained / "here" / "report-md" / "report.md").read_text()
+    assert "Scale ladder" not in (trained / "here" / "report-md" / "report.md").read_text()
     shutil.rmtree(trained / "home" / "sweeps" / "steps@bench")
     assert platform("report", "steps.yaml", "--format", "md", "--to", "here")
-    assert "Over scales" not in (trained / "here" / "report-md" / "report.md").read_text()
+    assert "Scale ladder" not in (trained / "here" / "report-md" / "report.md").read_text()

@@ -131,7 +131,7 @@ def test_what_decides_is_priced_for_the_variants_in_question_and_the_reference(r
     decided = {name: {"verdict": "no difference seen"} for name in ("level", "ceiling", "compute")}
     found = with_line(found, "loo-curriculum", answers=decided)
     found = with_line(found, "loo-loss", answers={name: decided[name] for name in ("ceiling", "compute")})
-    said = "To decide: 5 seeds instead of 2 of loo-loss and scalerl, 12,000 more GPU-hours."
+    said = "5 seeds instead of 2 of loo-loss and scalerl would settle the level, for 12,000 more GPU-hours."
     assert priced_advice(found) == [said]
 
 
@@ -139,7 +139,9 @@ def test_seeds_that_the_reference_has_are_not_priced_again(results):
     # Five seeds of each: three more of loo-loss and none of the reference, at 2,000 GPU-hours a run.
     found = told_but(results, level={"verdict": "cannot tell", "lo": -0.03, "hi": 0.042})
     found = with_line(found, found.plan.reference, num_seeds=5)
-    assert priced_advice(found) == ["To decide: 5 seeds instead of 2 of loo-loss and scalerl, 6,000 more GPU-hours."]
+    assert priced_advice(found) == [
+        "5 seeds instead of 2 of loo-loss and scalerl would settle the level, for 6,000 more GPU-hours."
+    ]
 
 
 def test_seeds_that_the_file_has_are_not_proposed_again(tmp_path):
@@ -149,8 +151,8 @@ def test_seeds_that_the_file_has_are_not_proposed_again(tmp_path):
             shutil.rmtree(sweep.run(run.id).path)
             write_run(sweep.home, run.id, TRUTH[variant.name], seed=run.seed, fraction=0.05, state="failed")
     found = read_results(sweep)
-    assert advice(found) == f"One seed decides nothing: run `{sweep.plan.command}` again."
-    assert short_advice(found) == "One seed decides nothing; a second seed for every variant would."
+    assert advice(found) == f"One seed cannot separate variants: run `{sweep.plan.command}` again."
+    assert short_advice(found) == "One seed cannot separate variants; a second seed for every variant would."
 
 
 @pytest.mark.parametrize(

@@ -114,7 +114,7 @@ def test_the_card_of_a_study_over_scales_has_its_differences_and_judges_what_is_
     ]
     text = (sweep.folder / "card.md").read_text()
     assert "| loo-loss: difference in ceiling carries over scales | carries | holds | our guess |" in text
-    section = text.partition("## Over scales")[2]
+    section = text.partition("## Scale ladder")[2]
     assert "| variant | laptop | larger | largest | trend | over scales | forecast |" in section
     table = section.partition("### A ")[2].partition("###")[0]
     (row,) = [line for line in table.splitlines() if line.startswith("| loo-loss ")]

@@ -67,7 +67,7 @@ def test_what_is_undecided_is_named_with_what_it_would_cost_to_know(decided):
         ALIKE,
         SLOWER,
         "Undecided: the level of loo-curriculum.",
-        "To decide: 5 seeds instead of 3 of loo-curriculum and scalerl, 8,000 more GPU-hours.",
+        "5 seeds instead of 3 of loo-curriculum and scalerl would settle the level, for 8,000 more GPU-hours.",
     )
 
 
@@ -78,7 +78,7 @@ def test_an_interval_without_an_end_needs_more_compute(decided):
         ALIKE,
         SLOWER,
         "Undecided: the ceiling of loo-loss.",
-        "To decide: at least twice the budget of loo-loss and scalerl, 12,000 more GPU-hours.",
+        "At least twice the budget of loo-loss and scalerl would settle the ceiling, for 12,000 more GPU-hours.",
     )
 
 
@@ -86,7 +86,7 @@ def test_one_seed_decides_nothing(finished):
     estimate = finished.compared("loo-curriculum").answers["level"].estimate
     assert headline(finished) == (
         f"scalerl is highest so far, loo-curriculum (curriculum.type = uniform) next, {estimate:+.3f} relative to "
-        "scalerl, but one seed decides nothing.",
+        "scalerl, but one seed cannot separate them.",
     )
 
 

@@ -31,7 +31,7 @@ CODE = re.compile("`([^`\n]+)`")
 
 @dataclass(frozen=True, kw_only=True)
 class Heading:
-    """The heading of a section: `Heading(text="Over scales")`."""
+    """The heading of a section: `Heading(text="Scale ladder")`."""
 
     text: str
     level: Literal[1, 2, 3] = 2

@@ -149,11 +149,19 @@ def _pair_sentences(prospect: Prospect) -> list[str]:
     return said
 
 
+def _sd_text(*sds: float) -> str:
+    """Standard deviations as text: `0.0117`, `0.0090 to 0.0117`, or `at most 0.0117` where one is next to 0."""
+    lowest, highest = (f"{one:.4f}" for one in (min(sds), max(sds)))
+    if lowest == highest:
+        return highest
+    return f"at most {highest}" if float(lowest) == 0 else f"{lowest} to {highest}"
+
+
 def source_sentence(prospect: Prospect) -> str:
     """The basis of the numbers, and the share of assumptions, in one sentence."""
     known, scale = prospect.known, prospect.blueprint.study.scale
     spread = known.spread
-    sd = " to ".join(sorted({f"{spread.level:.4f}", f"{spread.ceiling:.4f}"}))
+    sd = _sd_text(spread.level, spread.ceiling)
     if known.is_stated:
         between = f"the stated run-to-run sd of {sd}"
     elif spread.freedom:

@@ -54,7 +54,8 @@ def _at_any_budget(found: SweepForecast, compute_name: str) -> Table:
                 f"then leads {found.reference}": leads,
             }
         )
-    title = f"at any budget, compute in {compute_name} [95 %]"
+    unit = "" if compute_name == "compute" else f", compute in {compute_name}"
+    title = f"at any budget{unit} [95 %]"
     return table_of_rows(rows, name="at-any-budget", title=title)
 
 

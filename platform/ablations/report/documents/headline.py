@@ -86,7 +86,7 @@ def _leader(results: Results, lines: Sequence[VariantResult]) -> str:
     leading = sum(one.verdict == LEVEL.better for one in levels.values())
     if level.verdict == PROVISIONAL:
         highest = f"{called} is highest so far" if is_ahead else f"{reference} is highest so far, {called} next"
-        return f"{highest}, {number} relative to {reference}, but one seed decides nothing."
+        return f"{highest}, {number} relative to {reference}, but one seed cannot separate them."
     if level.verdict == LEVEL.better:
         alone = "" if level.is_held else f", but not with an interval corrected for {len(lines)} comparisons"
         more = [f"{leading} of {len(lines)} beat {reference}"] if leading > 1 else []
@@ -97,7 +97,7 @@ def _leader(results: Results, lines: Sequence[VariantResult]) -> str:
         next_ = f"the runner-up, {called}," if len(lines) > 1 else called
         return f"{reference} leads: {next_} is {less} lower in pass rate {at}."
     if leading:
-        return f"{called} is highest, {number} relative to {reference} {at}, which decides nothing."
+        return f"{called} is highest, {number} relative to {reference} {at}, which is not certain."
     beats = "beats" if level.verdict == NO_DIFFERENCE else "is known to beat"
     falling = sum(one.verdict == LEVEL.lower for one in levels.values())
     fall = "falls" if falling == 1 else "fall"

@@ -18,7 +18,7 @@ LADDER_NOTE = (
 
 def ladder_section(found: ScaleLadder) -> Blocks:
     """The section of a report about the ladder."""
-    return [Heading(text="Over scales"), *ladder_document(found)]
+    return [Heading(text="Scale ladder"), *ladder_document(found)]
 
 
 def ladder_document(found: ScaleLadder) -> Blocks:
