@@ -58,9 +58,9 @@ def on_screen(chart: Chart, *, is_narrow: bool = False, is_dark: bool = False) -
     return Figure(data=traces, layout={"template": "none", **layout_on(sheet, chart)})
 
 
-def chart_html(chart: Chart, *, with_plotly: bool) -> str:
-    """The chart as a part of a page, light; the page's own function `layOut` gets both layouts. One chart of a page
-    loads Plotly. Numbers are of single precision, which suffices for a screen.
+def chart_script(chart: Chart, place: str) -> str:
+    """JavaScript that draws the chart, light, in the element with this id; the page's own function `layOut` gets both
+    layouts. Numbers are of single precision, which suffices for a screen.
     """
     figure = Figure(data=on_screen(chart).data, layout={"template": "none"})
     traces: Any = figure.data
@@ -68,9 +68,12 @@ def chart_html(chart: Chart, *, with_plotly: bool) -> str:
         for name in ("x", "y"):
             if isinstance(values := trace[name], np.ndarray) and values.dtype == np.float64:
                 trace[name] = values.astype(np.float32)
-    layouts = ", ".join(str(to_json_plotly(layout_on(sheet, chart))) for sheet in (WIDE, NARROW))
-    laid_out = f"layOut(document.getElementById('{{plot_id}}'), {layouts})"
-    return figure.to_html(full_html=False, include_plotlyjs=with_plotly, config=FIGURE_SETTINGS, post_script=laid_out)
+    drawn = figure.to_dict()
+    data, layout, settings, wide, narrow = (
+        to_json_plotly(one)
+        for one in (drawn["data"], drawn["layout"], FIGURE_SETTINGS, layout_on(WIDE, chart), layout_on(NARROW, chart))
+    )
+    return f"Plotly.newPlot('{place}', {data}, {layout}, {settings}).then(one => layOut(one, {wide}, {narrow}));\n"
 
 
 def plain(text: str) -> str:

@@ -1,18 +1,21 @@
 """Documents as one HTML file that opens anywhere, without a network.
 
-Figures can be zoomed. Tables are sorted by their numbers by a click on a heading, or by Enter on it. Every text is
-escaped, with control characters made visible. `page.html` has the look, and the scripts that draw and sort.
+Figures can be zoomed: Plotly is in the page, packed together with what it draws. Tables are sorted by their numbers by
+a click on a heading, or by Enter on it. Every text is escaped, with control characters made visible. `page.html` has
+the look, and the scripts that unpack, draw and sort.
 """
 
+import gzip
+from base64 import b85encode
 from collections.abc import Iterator
 from importlib.resources import files
-from itertools import count
 
 from markupsafe import Markup, escape
+from plotly.offline import get_plotlyjs
 
 from ablations.report.documents.blocks import Blocks, Cell, Column, Figure, Folded, Heading, Table, Text, code_parts
 from ablations.report.figures.colours import BLUE, ORANGE, tint
-from ablations.report.figures.plotly_chart import chart_html
+from ablations.report.figures.plotly_chart import chart_script
 from ablations.terminal.visible import made_visible
 
 DECIDED, UNDECIDED = 0.5, 0.12
@@ -21,12 +24,16 @@ DECIDED, UNDECIDED = 0.5, 0.12
 
 def page_of(blocks: Blocks, *, title: str) -> str:
     """The page as HTML; `title` is that of its window."""
-    body = Markup("\n").join(_written(blocks, count()))
-    look, end = (files("ablations.report.writers") / "page.html").read_text().split("BODY")
-    return f"{look.replace('TITLE', escape(made_visible(title)))}{body}{end}"
+    scripts: list[str] = []
+    body = Markup("\n").join(_written(blocks, scripts))
+    packed = b85encode(gzip.compress("".join([get_plotlyjs(), "\n", *scripts]).encode(), mtime=0)) if scripts else b""
+    look, rest = (files("ablations.report.writers") / "page.html").read_text().split("BODY")
+    before, after = rest.split("PACKED")
+    return f"{look.replace('TITLE', escape(made_visible(title)))}{body}{before}{packed.decode()}{after}"
 
 
-def _written(blocks: Blocks, figures: Iterator[int]) -> Iterator[Markup]:
+def _written(blocks: Blocks, scripts: list[str]) -> Iterator[Markup]:
+    """The parts of the page; `scripts` gets what draws their figures."""
     for one in blocks:
         match one:
             case Heading():
@@ -38,13 +45,14 @@ def _written(blocks: Blocks, figures: Iterator[int]) -> Iterator[Markup]:
             case Table():
                 yield from _table(one)
             case Figure():
-                drawn = Markup(chart_html(one.chart, with_plotly=next(figures) == 0))
-                label = made_visible(one.chart.alt)
+                place, label = f"figure-{len(scripts)}", made_visible(one.chart.alt)
+                scripts.append(chart_script(one.chart, place))
+                drawn = Markup('<div><div id="{}"></div></div>').format(place)
                 yield Markup('<figure role="group" aria-label="{}">{}<figcaption>{}</figcaption></figure>').format(
                     label, drawn, _inline(one.caption)
                 )
             case Folded():
-                inside = Markup("\n").join(_written(one.blocks, figures))
+                inside = Markup("\n").join(_written(one.blocks, scripts))
                 yield Markup("<details><summary>{}</summary>{}</details>").format(_inline(one.title), inside)
 
 
