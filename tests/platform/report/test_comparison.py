@@ -198,6 +198,7 @@ def test_a_comparison_is_a_line_per_variant_and_two_below(decided, width):
     level = f"{decided.compared('scalerl').level:.3f}"
     assert f"ref {level if width > 80 else level[1:]}" in own
     assert lines[2 + len(decided.variants) :] == [
+        *(["Too narrow for seeds, A [95 %], C_mid, B, cost, fit."] if width == 80 else []),
         "* holds jointly for all 2 comparisons; = no difference, at most ±0.04 (ceiling)",
         "`platform compare loo --explain` also shows the changes and the method.",
     ]

@@ -1,10 +1,9 @@
 """A table of a document in the terminal, which never cuts a number or a name, at any width.
 
 If every column holds numbers, or if columns have ranks, a row is one line: a narrow terminal shows the columns without
-a rank, with
-numbers in their shortest form, a wider one adds the others, the lowest rank first. Any other table has columns; on a
-narrower terminal prose wraps, then moves below its row; then cells break before their interval; then a table without
-prose is transposed. At last each row becomes a block:
+a rank, with numbers in their shortest form, and names the others below; a wider one adds those, the lowest rank first.
+Any other table has columns; on a narrower terminal prose wraps, then moves below its row; then cells break before their
+interval; then a table without prose is transposed. At last each row becomes a block:
 
     loo-loss
       seeds 3 of 3
@@ -15,7 +14,7 @@ prose is transposed. At last each row becomes a block:
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
-from itertools import zip_longest
+from itertools import chain, zip_longest
 
 from rich.cells import cell_len
 from rich.console import Console, ConsoleOptions
@@ -74,7 +73,7 @@ class TerminalTable:
             brief = self._shortened()
             for table, gap, names in ((self, GAP, True), (brief, 1, True), (brief, 1, False)):
                 if (places := table._that_fit(width, gap, names=names)) is not None:
-                    return table._lines(places, width, gap)
+                    return chain(table._lines(places, width, gap), self._without(places))
         for table in (self, self._turned()) if kinds and "prose" not in kinds else (self,):
             if (columns := table._columns_in(width)) is not None:
                 return columns
@@ -198,6 +197,11 @@ class TerminalTable:
                 break
             taken.append(at)
         return sorted(taken)
+
+    def _without(self, places: Sequence[int]) -> Iterator[Text]:
+        """A line that names the columns which are not among these; nothing if all are."""
+        if others := [column.heading for at, column in enumerate(self.columns) if at not in places]:
+            yield Text(f"Too narrow for {', '.join(others)}.", style="dim italic")
 
     def _lines(self, places: Sequence[int], width: int, gap: int) -> Iterator[Text]:
         widths = {at: self._least(at) for at in places}

@@ -149,6 +149,7 @@ def test_a_number_is_shortened_and_stays_the_same(cell, short):
             [
                 "lr-0.1                           -0.064 [-0.074, -0.054]*",
                 "a-rather-long-name-of-a-variant       +0.007 [-0.001, …]?",
+                "Too narrow for seeds.",
             ],
         ),
         (
@@ -156,9 +157,18 @@ def test_a_number_is_shortened_and_stays_the_same(cell, short):
             [
                 "lr-0.1                          -.064 [-.074,-.054]*",
                 "a-rather-long-name-of-a-variant     +.007 [-.001,…]?",
+                "Too narrow for seeds.",
             ],
         ),
-        (42, ["lr-0.1  -.064 [-.074,-.054]*", "a-rather-long-name-of-a-variant", "            +.007 [-.001,…]?"]),
+        (
+            42,
+            [
+                "lr-0.1  -.064 [-.074,-.054]*",
+                "a-rather-long-name-of-a-variant",
+                "            +.007 [-.001,…]?",
+                "Too narrow for seeds.",
+            ],
+        ),
     ],
 )
 def test_with_less_room_the_ranked_column_goes_then_numbers_are_shortened_then_a_name_has_its_own_line(width, lines):
