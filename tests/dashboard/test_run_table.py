@@ -52,9 +52,10 @@ def test_runs_that_failed_collapsed_or_fell_come_first_with_what_happened(tmp_pa
     table = table_of(sweep)
     assert list(table["run"])[:3] == ["loo-curriculum-s0", "loo-curriculum-s1", "scalerl-s0"]
     assert list(table["state"])[:3] == ["failed", "collapsed", "done"]
-    assert table["message"][0] == "Diverged"
-    assert " at 1,500 to " in table["message"][1]
-    assert table["compute"][0] == 900 / 2000
+    messages = table["message"].tolist()
+    assert messages[0] == "Diverged"
+    assert " at 1,500 to " in messages[1]
+    assert table["compute"].tolist()[0] == 900 / 2000
     # The level of scalerl in the comparison is the mean of the levels of its seeds.
     levels = table.loc[table["variant"] == "scalerl", "level"]
     assert levels.mean() == pytest.approx(read_results(sweep).compared("scalerl").level, abs=1e-4)
@@ -62,11 +63,11 @@ def test_runs_that_failed_collapsed_or_fell_come_first_with_what_happened(tmp_pa
 
 def test_settings_are_those_that_vary_with_the_references_own_value(tmp_path):
     table = table_of(grid_with_recipes(tmp_path))
-    by_run = table.set_index("run")
+    by_run = table.set_index("run").to_dict("index")
     assert {name for name in table if "." in name} == {"loss.type", "batch.prompts"}
     assert set(table["batch.prompts"]) == {16, 32, 64}
     assert pd.api.types.is_numeric_dtype(table["batch.prompts"])
-    assert by_run["loss.type"]["scalerl-s0"] == "cispo"
+    assert by_run["scalerl-s0"]["loss.type"] == "cispo"
     assert set(table["loss.type"]) == {"cispo", "dapo"}
 
 
@@ -74,11 +75,11 @@ def test_a_setting_of_a_block_that_a_variant_replaces_is_missing_there_and_names
     sweep = make_home(tmp_path)
     ratio = {"loss.max_ratio": 3.0, "seed": 5}
     variants = [replace(one, overrides=ratio) if one.name == "loo-curriculum" else one for one in sweep.plan.variants]
-    table = table_of(changed(sweep, variants=tuple(variants))).set_index("run")
-    assert math.isnan(table["loss.max_ratio"]["loo-loss-s0"]), "dapo has no max_ratio of cispo"
-    assert table["loss.max_ratio"]["loo-curriculum-s0"] == 3.0
-    assert table["seed (setting)"]["loo-curriculum-s0"] == 5
-    assert table["seed"]["loo-curriculum-s0"] == 0
+    table = table_of(changed(sweep, variants=tuple(variants))).set_index("run").to_dict("index")
+    assert math.isnan(table["loo-loss-s0"]["loss.max_ratio"]), "dapo has no max_ratio of cispo"
+    assert table["loo-curriculum-s0"]["loss.max_ratio"] == 3.0
+    assert table["loo-curriculum-s0"]["seed (setting)"] == 5
+    assert table["loo-curriculum-s0"]["seed"] == 0
 
 
 @pytest.mark.parametrize(
@@ -141,7 +142,7 @@ def test_a_group_has_the_mean_of_its_runs_and_the_interval_of_other_seeds():
     assert x.mean.estimate == pytest.approx((0.50 + 0.52 + 0.60 + 0.64) / 4)
     assert x.mean.hi - x.mean.estimate == pytest.approx(half, rel=1e-5)
     assert y.mean.estimate - y.mean.lo == pytest.approx(2 * half, rel=1e-5)
-    alone = groups_of(table[table["variant"] == "c"], "loss", "level")[0]
+    alone = groups_of(pd.DataFrame(table[table["variant"] == "c"]), "loss", "level")[0]
     assert (alone.mean.lo, alone.mean.hi) == (None, None)
 
 

@@ -6,6 +6,7 @@ from dashboard.test_run_table import grid_with_recipes
 from fixtures_home import BUDGET, collapse, make_home, planned_run, write_state
 
 from ablations.findings.results import read_results
+from ablations.home.notes import NoteSubject
 
 
 def rows_of(page):
@@ -26,10 +27,9 @@ def test_the_runs_in_trouble_come_first_each_with_a_link_to_its_page(monkeypatch
     page = open_page(monkeypatch, spoiled.home.path, "runs")
     table = rows_of(page)
     assert list(table["state"])[:3] == ["failed", "collapsed", "done"]
-    assert table["compute"][0] == 0.5
-    assert table["message"][0] == "Diverged"
-    link = table["open"][0]
-    assert link == f"run?sweep=loo&run={planned_run('loo-loss', 0).id}"
+    first = table.to_dict("records")[0]
+    assert (first["compute"], first["message"]) == (0.5, "Diverged")
+    assert first["open"] == f"run?sweep=loo&run={planned_run('loo-loss', 0).id}"
     assert "6 of 6 runs" in [one.value for one in page.markdown]
 
 
@@ -80,3 +80,18 @@ def test_an_address_may_name_a_run(monkeypatch, spoiled):
     page = open_page(monkeypatch, spoiled.home.path, "run", sweep="loo", run="loo-loss-s0")
     assert page.title[0].value.replace("\\", "") == "loo-loss-s0"
     assert page.query_params["run"] == planned_run("loo-loss", 0).id
+
+
+def test_notes_and_tags_stand_beside_their_runs_and_above_the_figures(monkeypatch, spoiled):
+    run = planned_run("loo-loss", 1).id
+    folder = spoiled.home.run(run).path
+    NoteSubject(home=spoiled.home, folder=folder).add(text="repeat with FP32 <b>", tags=("keep",), at=1000.0)
+    table = rows_of(open_page(monkeypatch, spoiled.home.path, "runs", where="keep"))
+    assert [*zip(table["run"], table["tags"], table["note"], strict=True)] == [
+        ("loo-loss-s1", "keep", "repeat with FP32 <b>")
+    ]
+    for page in ("compare", "run"):
+        shown = open_page(monkeypatch, spoiled.home.path, page, sweep="loo", run=run)
+        (notes,) = [one.value for one in shown.dataframe if "note" in one.value.columns]
+        assert list(notes["about"]) == ["loo-loss-s1"]
+        assert list(notes["note"]) == ["repeat with FP32 <b>"]

@@ -1,13 +1,26 @@
-"""Figures of one run, and of one training metric of several runs, without Streamlit."""
+"""Figures of one run, and of one training metric of several variants, without Streamlit."""
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from itertools import accumulate
 from typing import Any, Literal
 
 import numpy as np
 import pandas as pd
 
-from ablations.report.figures.chart import Axis, Band, Bars, Chart, DottedLine, Mark, Panel, Series, rows_axis
+from ablations.report.figures.axes import range_around, range_without_outliers
+from ablations.report.figures.chart import (
+    Axis,
+    Band,
+    Bars,
+    Chart,
+    DottedLine,
+    EdgeLabel,
+    Mark,
+    Panel,
+    Series,
+    rows_axis,
+)
 from ablations.report.figures.colours import BLUE, COLOURS, ORANGE, Style
 from ablations.text import compute_title
 
@@ -30,22 +43,71 @@ def counter_titles(compute_name: str) -> dict[Counter, str]:
     }
 
 
+METRIC_LEGEND = (
+    "A line is the mean over the seeds that have come so far, a band reaches from the lowest seed to the highest, both "
+    "after smoothing; of one seed, the steps themselves are faint."
+)
+"""Caption of `metric_chart`."""
+
+
 def metric_chart(
-    metric: str, runs: Mapping[str, tuple[pd.DataFrame, Style]], *, against: Counter, smoothed: int, compute_name: str
+    metric: str,
+    variants: Mapping[str, tuple[Sequence[pd.DataFrame], Style]],
+    *,
+    against: Counter,
+    smoothed: int,
+    compute_name: str,
 ) -> Chart:
-    """One training metric of several runs, by label: the measured line is faint, with a mean over `smoothed` steps on
-    top."""
-    marks = []
-    for label, (rows, style) in runs.items():
-        if metric not in rows:
+    """One training metric of several variants, given the steps of their seeds: a line, a band, and the name at the
+    right edge. Each seed is a mean over `smoothed` steps."""
+    bands, lines, labels = list[Mark](), list[Mark](), list[EdgeLabel]()
+    for name, (seeds, style) in variants.items():
+        known = [rows.dropna(subset=[against, metric]) for rows in seeds if metric in rows]
+        if not (known := [rows for rows in known if len(rows)]):
             continue
-        look: dict[str, Any] = {"x": rows[against].to_numpy(), "colour": style.colour, "name": label}
-        if smoothed > 1:
-            marks.append(Series(y=rows[metric].to_numpy(), width=1.0, opacity=RAW_OPACITY, **look))
-        mean = pd.Series(rows[metric]).rolling(smoothed, min_periods=1, center=True).mean()
-        marks.append(Series(y=np.asarray(mean), width=2.0, legend=label, hover="{y:.4g}", **look))
-    panel = Panel(x=Axis(title=counter_titles(compute_name)[against]), y=Axis(title=metric), marks=marks, height=400)
-    return Chart(alt=f"{metric} of each run", panels=[panel], legend="below", is_read_at_x=True)
+        look: dict[str, Any] = {"colour": style.colour, "name": name}
+        if len(known) == 1 and smoothed > 1:
+            x, y = (known[0][column].to_numpy() for column in (against, metric))
+            bands.append(Series(x=x, y=y, width=1.0, opacity=RAW_OPACITY, **look))
+        x, of_seeds = _on_one_axis(known, metric, against, smoothed)
+        mean = np.nanmean(of_seeds, axis=0)
+        if len(known) > 1:
+            low, high = np.nanmin(of_seeds, axis=0), np.nanmax(of_seeds, axis=0)
+            bands.append(Band(x=x, low=low, high=high, **look))
+        lines.append(Series(x=x, y=mean, width=2.0, hover="{y:.4g}", **look))
+        labels.append(EdgeLabel(y=float(mean[-1]), name=name, colour=style.colour))
+    heights = [np.concatenate([one.low, one.high]) if isinstance(one, Band) else np.asarray(one.y)
+               for one in [*bands, *lines] if isinstance(one, Band | Series)]  # fmt: skip
+    ends = _metric_range(np.concatenate(heights)) if heights else (0.0, 1.0)
+    labels = [replace(one, y=float(np.clip(one.y, *ends))) for one in labels]
+    x_axis, y_axis = Axis(title=counter_titles(compute_name)[against]), Axis(title=metric, range=ends)
+    panel = Panel(x=x_axis, y=y_axis, marks=[*bands, *lines], labels=labels, height=400)
+    return Chart(alt=f"{metric} of each variant", panels=[panel], is_read_at_x=True)
+
+
+def _on_one_axis(
+    seeds: Sequence[pd.DataFrame], metric: str, against: Counter, smoothed: int
+) -> tuple[np.ndarray, np.ndarray]:
+    """Points of the counter, and the smoothed metric of each seed there, of shape (seeds, points); NaN beyond its
+    steps."""
+    places = [rows[against].to_numpy(dtype=float) for rows in seeds]
+    x = np.unique(np.concatenate(places))
+    if x.size > MOST_DRAWN:
+        x = np.linspace(x[0], x[-1], MOST_DRAWN)
+    means = [pd.Series(rows[metric]).rolling(smoothed, min_periods=1, center=True).mean() for rows in seeds]
+    found = np.array(
+        [np.interp(x, at, np.asarray(mean), left=np.nan, right=np.nan) for at, mean in zip(places, means, strict=True)]
+    )
+    is_known = np.isfinite(found).any(axis=0)
+    return x[is_known], found[:, is_known]
+
+
+def _metric_range(values: np.ndarray) -> tuple[float, float]:
+    """The ends of the axis of a metric, without readings that lie far out; a constant is in its middle."""
+    low, high = range_without_outliers(values)
+    if low == high:
+        return low - (abs(low) or 1.0) / 2, high + (abs(high) or 1.0) / 2
+    return range_around([low, high])
 
 
 def thinned_rows(rows: pd.DataFrame, against: Counter, metric: str, most: int = MOST_DRAWN) -> pd.DataFrame:

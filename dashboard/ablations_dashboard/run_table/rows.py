@@ -1,7 +1,7 @@
 """Every run of a sweep as a row: its state, settings and numbers. Runs that failed, collapsed or fell come first.
 
 >>> run_table(sweep, run_rows(sweep)).columns.tolist()
-['run', 'state', 'seed', 'compute', 'pass rate', 'level', 'loss.type', 'message', 'variant', 'step', 'attempt', 'id']
+['run', 'state', 'seed', 'compute', 'pass rate', 'level', 'loss.type', 'message', ..., 'step', 'attempt', 'id']
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -13,6 +13,7 @@ from ablations.answers.level import level_of
 from ablations.findings.remarks import collapse_of, fall_of
 from ablations.findings.repeated_runs import some_recipe
 from ablations.home.labels import PlannedRun, PlannedVariant
+from ablations.home.notes import Notes, read_notes
 from ablations.home.started_sweep import StartedSweep
 from ablations.home.state import State
 from ablations.readings.fitted_run import FittedRun, fitted_run
@@ -24,7 +25,7 @@ from ablations.text import setting_text
 from scalerl.credentials import values_without_secrets
 
 FIRST_COLUMNS = ("run", "state", "seed", "compute", "pass rate", "level")
-LAST_COLUMNS = ("message", "variant", "step", "attempt", "id")
+LAST_COLUMNS = ("message", "tags", "note", "variant", "step", "attempt", "id")
 """The columns on either side of the settings."""
 COLLAPSED, FELL = "collapsed", "fell"
 """States of a run whose pass rate did so, as its kept fit has it; else the state is that of its process."""
@@ -32,8 +33,8 @@ COLLAPSED, FELL = "collapsed", "fell"
 
 def run_table(sweep: StartedSweep, rows: Sequence[RunRow]) -> pd.DataFrame:
     """A row per run. `compute` is a share of the budget; `level` is the mean pass rate over the last third of it."""
-    settings = settings_by_variant(sweep)
-    lines = [_line(sweep, row) | settings[row.variant] for row in rows]
+    settings, notes = settings_by_variant(sweep), read_notes(sweep).runs
+    lines = [_line(sweep, row) | _written(notes.get(row.id)) | settings[row.variant] for row in rows]
     names = list(dict.fromkeys(path for own in settings.values() for path in own))
     table = pd.DataFrame(lines, columns=[*FIRST_COLUMNS, *names, *LAST_COLUMNS])
     for name in names:
@@ -90,6 +91,13 @@ def _column(values: pd.Series) -> pd.Series:
     if all(isinstance(one, int | float) and not isinstance(one, bool) for one in values.dropna()):
         return pd.Series(pd.to_numeric(values))
     return values.map(lambda one: made_visible(setting_text(one)), na_action="ignore")
+
+
+def _written(notes: Notes | None) -> dict[str, str]:
+    """What people have written about a run."""
+    if notes is None:
+        return {"tags": "", "note": ""}
+    return {"tags": made_visible(" ".join(notes.tags)), "note": made_visible(notes.text)}
 
 
 def _line(sweep: StartedSweep, row: RunRow) -> dict[str, Any]:

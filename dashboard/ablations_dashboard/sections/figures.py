@@ -22,7 +22,7 @@ from ablations.report.figures.planes import (
     linearised_note,
     plane_chart,
 )
-from ablations_dashboard.drawings.run import Counter, counter_titles, metric_chart
+from ablations_dashboard.drawings.run import METRIC_LEGEND, Counter, counter_titles, metric_chart
 from ablations_dashboard.escape import in_code, in_markdown, with_code
 from ablations_dashboard.reading.run_log import load_metrics
 from ablations_dashboard.selection.url import pick, switch
@@ -97,7 +97,7 @@ def show_differences(results: Results, shown: Shown) -> None:
     plan = results.plan
     st.subheader(f"Differences from {in_markdown(plan.reference)}", anchor="differences")
     names = shown.names if len(shown.names) <= MOST_FOREST_ROWS else shown.focus[:MOST_FOREST_ROWS]
-    chart = forest_chart(results, shown=names)
+    chart = forest_chart(results, shown=names, focus=shown.focus)
     if chart.panels:
         show_figure(chart, name=f"{plan.sweep}-differences")
     more = len(shown.names) - len(names)
@@ -137,10 +137,9 @@ def show_metrics(sweep: StartedSweep, shown: Shown) -> None:
         st.info(no_steps_yet(sweep))
         return
     known = counter_titles(plan.compute_name)
-    titles: dict[Counter, str] = {
-        name: text for name, text in known.items() if all(name in rows for rows, _ in runs.values())
-    }
-    names = {name for rows, _ in runs.values() for name in rows.columns} - set(known)
+    every = [rows for seeds, _ in runs.values() for rows in seeds]
+    titles: dict[Counter, str] = {name: text for name, text in known.items() if all(name in rows for rows in every)}
+    names = {name for rows in every for name in rows.columns} - set(known)
     ordered = [name for name in FIRST_METRICS if name in names]
     ordered += sorted(names - set(ordered))
     left, middle, right = st.columns(3)
@@ -156,6 +155,7 @@ def show_metrics(sweep: StartedSweep, shown: Shown) -> None:
     smoothed = pick("smoothed", "Smoothing", SMOOTHED, default="10", widget=right.select_slider)
     chart = metric_chart(metric, runs, against=against, smoothed=int(smoothed), compute_name=plan.compute_name)
     show_figure(chart, name=f"{plan.sweep}-{metric.replace('/', '-')}", view=against)
+    st.caption(METRIC_LEGEND)
 
 
 def no_steps_yet(sweep: StartedSweep) -> str:
@@ -166,9 +166,9 @@ def no_steps_yet(sweep: StartedSweep) -> str:
     return f"No optimiser step yet. {in_code(command)} shows when the first one is done."
 
 
-def drawn_runs(sweep: StartedSweep, shown: Shown) -> dict[str, tuple[pd.DataFrame, Style]]:
-    """Optimiser steps and style of every run in focus that has any, by label."""
-    look, runs = styles(sweep.plan, shown.focus), {}
+def drawn_runs(sweep: StartedSweep, shown: Shown) -> dict[str, tuple[list[pd.DataFrame], Style]]:
+    """Optimiser steps of the runs and style of every variant in focus that has any, by name."""
+    look, runs = styles(sweep.plan, shown.focus), dict[str, tuple[list[pd.DataFrame], Style]]()
     for variant in sweep.plan.variants:
         for run in variant.runs if variant.name in shown.focus else ():
             try:
@@ -179,6 +179,5 @@ def drawn_runs(sweep: StartedSweep, shown: Shown) -> dict[str, tuple[pd.DataFram
                 continue
             if len(rows):
                 rows = rows.dropna(axis="columns", how="all")
-                label = variant.name if len(variant.runs) == 1 else f"{variant.name}, seed {run.seed}"
-                runs[label] = rows, look[variant.name]
+                runs.setdefault(variant.name, ([], look[variant.name]))[0].append(rows)
     return runs

@@ -10,9 +10,10 @@ import streamlit as st
 from ablations.findings.results import Results
 from ablations.findings.several_sweeps import together, with_baseline
 from ablations.home.started_sweep import StartedSweep
-from ablations.report.documents.blocks import Text
+from ablations.report.documents.blocks import Folded, Text
 from ablations.report.documents.comparison import head, note_blocks, remark_blocks
 from ablations.report.documents.comparison_words import unkept_results_note
+from ablations.report.documents.notes import notes_table
 from ablations.search.record import read_search
 from ablations.search.tables import note
 from ablations.status.progress import run_rows
@@ -84,7 +85,9 @@ def show_head(sweep: StartedSweep, is_live: bool, others: Sequence[StartedSweep]
     unkept = unkept_results_note(results)
     warned = [*([Text(text=unkept, kind="warning")] if unkept else []), *remark_blocks(results.remarks)]
     places = places_of_runs(results, (sweep, *others))
-    show_document([*warned, *note_blocks(results.notes)], scope=plan.sweep, runs=places)
+    written = notes_table(results.sweep)
+    blocks = [*warned, *note_blocks(results.notes), *([Folded(title="Notes", blocks=[written])] if written else [])]
+    show_document(blocks, scope=plan.sweep, runs=places)
 
 
 def places_of_runs(results: Results, sweeps: Sequence[StartedSweep]) -> dict[str, PageAddress]:

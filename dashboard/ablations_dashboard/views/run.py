@@ -13,11 +13,13 @@ import yaml
 from ablations.errors import AblationsError
 from ablations.files.tail import tail
 from ablations.findings.remarks import remarks_on_run
+from ablations.home.notes import notes_of_run
 from ablations.home.source import is_imported, source_of
 from ablations.home.started_sweep import StartedSweep
 from ablations.home.state import State
 from ablations.nearest_name import did_you_mean
 from ablations.report.documents.comparison import remark_blocks
+from ablations.report.documents.notes import note_rows, notes_as_table
 from ablations.status.progress import run_rows
 from ablations.status.remarked import run_of_row
 from ablations.status.rows import RunRow
@@ -136,6 +138,8 @@ def show_state(sweep: StartedSweep, row: RunRow, folder: RunFolder) -> None:
         recipe = recipe_of(folder)
         if isinstance(recipe, ResolvedRecipe):
             st.caption(in_markdown(task_sentence(recipe.tasks)))
+    if written := note_rows(row.name, notes_of_run(sweep.home, row.id)):
+        show_document([notes_as_table(written)], scope=row.id)
     if text := what_to_do(sweep, row):
         (st.error if is_bad else st.info)(text)
     remarks = remarks_on_run(run_of_row(sweep, row), plan.hours_name)

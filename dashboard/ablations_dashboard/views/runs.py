@@ -83,7 +83,7 @@ def show_chosen(sweep: StartedSweep, table: pd.DataFrame) -> None:
         return
     left, middle, right, last = st.columns([2, 2, 1, 3], vertical_alignment="bottom")
     groups = [NO_GROUPS, "variant", *settings, "seed", "state"]
-    by = pick("group", "RunGroup by", groups, default=NO_GROUPS, scope=sweep.name, widget=left.selectbox)
+    by = pick("group", "Group by", groups, default=NO_GROUPS, scope=sweep.name, widget=left.selectbox)
     if by != NO_GROUPS:
         measures = [name for name in GROUPED_NUMBERS if table[name].notnull().to_numpy().any()] or ["pass rate"]
         measure = pick("mean_of", "Mean of", measures, default=measures[0], widget=middle.selectbox)

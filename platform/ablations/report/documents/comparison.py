@@ -5,6 +5,7 @@ from dataclasses import replace
 from datetime import datetime
 
 from ablations.findings.advice import advice, short_advice
+from ablations.findings.order import in_order
 from ablations.findings.remarks import WEIGHTS, Remark, RemarkKind
 from ablations.findings.results import Results
 from ablations.findings.scale_ladder import ScaleLadder
@@ -41,6 +42,8 @@ MOST_ON_LEVELS = 6
 """Limit on these remarks below a comparison without `--explain`."""
 MOST_CELLS = 16
 """Maximum number of cells of a grid whose tables are shown by default."""
+MOST_UNFOLDED = 12
+"""Limit on the variants of a report's table that are not folded."""
 MOST_REMARKS = 2
 """Limit on the remarks of one weight above the figures; the others are folded."""
 
@@ -121,7 +124,7 @@ def report_document(results: Results, *, now: datetime, ladder: ScaleLadder | No
         Heading(text=f"Differences from {reference}"),
         differences_block(results),
         Heading(text=f"Comparison with {reference}"),
-        comparison_table(results, notes=page_notes(results)),
+        *_best_first(results),
         Folded(title="All numbers", blocks=all_numbers(results)),
         *(ladder_section(ladder) if ladder else ()),
         *grid_blocks(results),
@@ -204,6 +207,16 @@ def all_numbers(results: Results, *, names: Sequence[str] | None = None) -> Bloc
         *_text(f'Intervals under "corrected" are {joint}.' if joint else "", "note"),
         Text(text=f"A under eq. 1, B, C_mid and R_0 are those of ScaleRL eq. 1. {PAPER_RULE_NOTE}", kind="note"),
     ]
+
+
+def _best_first(results: Results) -> Blocks:
+    """The table of all variants, the highest level on top as in the figure; those beyond `MOST_UNFOLDED` are folded."""
+    names = [one.name for one in in_order(results, "level").variants]
+    table = comparison_table(results, names=names[:MOST_UNFOLDED], notes=page_notes(results))
+    if not (rest := names[MOST_UNFOLDED:]):
+        return [table]
+    others = replace(comparison_table(results, names=rest), name="comparison-others")
+    return [table, Folded(title=f"{counted(len(rest), 'more variant')}", blocks=[others])]
 
 
 def _definitions(name: str, term: str, meaning: str, pairs: list[tuple[str, str]]) -> list[Table]:

@@ -24,6 +24,10 @@ length."""
 MOST_POINTS = 2400
 """Maximum number of markers in a figure; on a screen, more would run into each other."""
 LEAST_POINTS_OF_RUN = 12
+MIDDLE = 0.98
+"""Least share of the readings within an axis; a few that lie far out would squeeze all others."""
+OUTER_FENCE = 3.0
+"""Distance from the middle half of the values, in its lengths, beyond which a value lies far out (Tukey 1977)."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -75,6 +79,25 @@ def range_around(values: Sequence[float], *, is_ratio: bool = False, margin: flo
         low, high = math.log(low), math.log(high)
     air = margin * (high - low) or LEAST_MARGIN
     return (math.exp(low - air), math.exp(high + air)) if is_ratio else (low - air, high + air)
+
+
+def range_without_outliers(
+    values: Sequence[float] | np.ndarray, *, is_log: bool = False, share: float = MIDDLE
+) -> tuple[float, float]:
+    """The ends of the finite values without those that lie far out, by Tukey's outer fences: three lengths of the
+    middle half beyond it. At least the middle `share` of the values lies between the ends.
+
+    >>> range_without_outliers([0.1, 0.2, 0.3, 0.4, 9.0], share=0.5)
+    (0.1, 0.4)
+    """
+    known = np.asarray(values, dtype=float)
+    known = np.sort(known[np.isfinite(known) & (known > 0 if is_log else True)])
+    placed = np.log(known) if is_log else known
+    tail = 50 * (1 - share)
+    least, low, high, most = np.percentile(placed, [tail, 25, 75, 100 - tail])
+    far = OUTER_FENCE * (high - low)
+    inside = known[(placed >= min(least, low - far)) & (placed <= max(most, high + far))]
+    return float(inside[0]), float(inside[-1])
 
 
 def compute_axis(results: Results, *, log: bool, budgets: float = EXTRAPOLATED_TO) -> ComputeAxis:

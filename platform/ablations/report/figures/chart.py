@@ -10,7 +10,8 @@ from typing import Any, Literal
 
 import numpy as np
 
-GREY = "#8a8a8a"
+GREY = "#6b6b6b"
+"""The colour of text of little weight, at 4.5 : 1 or more against the page (WCAG 2.1, 1.4.3), and of thin lines."""
 INK = "#1f2328"
 """The colour of text."""
 BAND_OPACITY = 0.12

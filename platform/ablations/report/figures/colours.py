@@ -21,6 +21,7 @@ MOST_COLOURED = 1 + len(COLOURS)
 ON_DARK = {
     "white": "#0e1117",
     "#1f2328": "#e6e9ed",  # text
+    "#6b6b6b": "#a0a8b3",  # text of little weight
     "#eceff2": "#2a2f38",  # grid
     "#c5cad0": "#4a505a",  # frame
     "#1a1a1a": "#f2f2f2",  # the reference

@@ -1,14 +1,14 @@
 """Forest plots: the differences from the reference in level, ceiling and compute, with intervals, and the numbers in
 separate columns."""
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass, replace
 
 from ablations.answers.answer import Answer, Question
 from ablations.answers.compare import VariantResult
 from ablations.answers.questions import CEILING
 from ablations.findings.results import Results
-from ablations.report.figures.axes import range_around
+from ablations.report.figures.axes import range_around, range_without_outliers
 from ablations.report.figures.chart import (
     GREY,
     INK,
@@ -29,9 +29,11 @@ DECIDED_COLOUR = "#57606a"
 """The colour of a decided difference for a variant without its own colour."""
 DIFFERENCES_LEGEND = (
     "Differences from the reference with 95 % intervals, best first. The dotted line marks no difference; grey "
-    "means undecided; an arrow marks an interval without an end on that side."
+    "means undecided; an arrow marks an interval without an end on that side, or beyond the frame."
 )
 """Caption of `forest_chart`."""
+SHARE_WITHIN = 0.9
+"""Least share of the estimates and ends of intervals within a panel; a collapsed variant may lie beyond the frame."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -50,13 +52,17 @@ class _Row:
         return [one for one in (self.answer.estimate, self.answer.lo, self.answer.hi) if one is not None]
 
 
-def forest_chart(results: Results, *, shown: Sequence[str] | None = None) -> Chart:
+def forest_chart(
+    results: Results, *, shown: Sequence[str] | None = None, focus: Collection[str] | None = None
+) -> Chart:
     """A panel for each question with a number for any variant; the panels share rows, best first.
 
-    `shown` are the variants of the rows, all by default. An interval with one end missing is an arrow to the edge.
+    `shown` are the variants of the rows, all by default; `focus` are those in colour, by default the rows or, of all,
+    those of the curves. An interval with one end missing is an arrow to the edge.
     Undecided answers are grey and hollow.
     """
-    rows = _rows(results, shown)
+    coloured = focus if focus is not None else leading(results) if shown is None else shown
+    rows = _rows(results, shown, coloured)
     panels = [_panel(results, question, own) for question, own in rows.items() if any(row.known for row in own)]
     alt = "Each variant's difference from the baseline in level, ceiling and compute, with intervals"
     return Chart(alt=alt, panels=panels)
@@ -64,7 +70,7 @@ def forest_chart(results: Results, *, shown: Sequence[str] | None = None) -> Cha
 
 def left_out_note(results: Results, *, shown: Sequence[str] | None = None) -> str:
     """The reason why `forest_chart` lacks a panel; empty if none is missing."""
-    rows = _rows(results, shown)
+    rows = _rows(results, shown, ())
     empty = [question.name for question, own in rows.items() if own and not any(row.known for row in own)]
     if not empty:
         return ""
@@ -72,7 +78,7 @@ def left_out_note(results: Results, *, shown: Sequence[str] | None = None) -> st
     return f"Not drawn: {named}; no evaluation bounds a difference in {'it' if len(empty) == 1 else 'them'} yet."
 
 
-def _rows(results: Results, shown: Sequence[str] | None) -> dict[Question, list[_Row]]:
+def _rows(results: Results, shown: Sequence[str] | None, focus: Collection[str]) -> dict[Question, list[_Row]]:
     """The answers of every compared variant but the reference, in the same order for every question: best first."""
     lines = [
         line
@@ -80,7 +86,7 @@ def _rows(results: Results, shown: Sequence[str] | None) -> dict[Question, list[
         if line.name != results.plan.reference and (shown is None or line.name in shown)
     ]
     ordered = sorted(lines, key=_rank, reverse=True)
-    look = styles(results.plan, leading(results) if shown is None else shown)
+    look = styles(results.plan, focus)
     return {
         question: [_row(question, line, look[line.name].colour) for line in ordered] for question in results.questions
     }
@@ -103,9 +109,9 @@ def _row(question: Question, line: VariantResult, own: str) -> _Row:
 
 
 def _panel(results: Results, question: Question, rows: Sequence[_Row]) -> Panel:
-    ends = range_around(
-        [question.no_difference, *(value for row in rows for value in row.known)], is_ratio=question.is_ratio
-    )
+    known = [value for row in rows for value in row.known]
+    middle = range_without_outliers(known, is_log=question.is_ratio, share=SHARE_WITHIN) if known else ()
+    ends = range_around([question.no_difference, *middle], is_ratio=question.is_ratio)
     return Panel(
         title=results.heading(question),
         x=Axis(title=question.axis, range=ends, is_log=question.is_ratio, has_round_ticks=True),

@@ -13,7 +13,7 @@ from ablations.answers.paper_grid import PaperFit
 from ablations.findings.paper_comparison import PaperComparison, PaperVariant
 from ablations.findings.results import Results
 from ablations.home.plan import Plan
-from ablations.report.figures.axes import most_points_of_run, range_around, thinned
+from ablations.report.figures.axes import most_points_of_run, range_around, range_without_outliers, thinned
 from ablations.report.figures.chart import Axis, Chart, DottedLine, Mark, Panel, Series, law, literal
 from ablations.report.figures.colours import OTHERS_COLOUR, Style, styles
 from ablations.text import compute_title
@@ -112,9 +112,16 @@ def linearised_chart(comparison: PaperComparison, plan: Plan, focus: Collection[
             marks.append(Series(hover=hover, **points, **own))
     panel = Panel(
         x=Axis(title=compute_title(plan.compute_name), unit=plan.hours_name, is_log=True),
-        y=Axis(title="F(R)", is_log=True), marks=marks, height=400,
+        y=Axis(title="F(R)", is_log=True, range=linearised_range(comparison)), marks=marks, height=400,
     )  # fmt: skip
     return Chart(alt="Evaluations on axes on which eq. 1 is a straight line", panels=[panel], legend="below")
+
+
+def linearised_range(comparison: PaperComparison) -> tuple[float, float] | None:
+    """The ends of the axis of F without readings that lie far out: one just below A has an F of any size."""
+    known = [linearised_score(fit, fit.curve.score[1:]) for one in comparison.variants for fit in _drawn(one)]
+    found = np.concatenate([one[np.isfinite(one)] for one in known]) if known else np.array([])
+    return range_around(range_without_outliers(found, is_log=True), is_ratio=True) if found.size else None
 
 
 def linearised_note(comparison: PaperComparison) -> str:
@@ -122,9 +129,13 @@ def linearised_note(comparison: PaperComparison) -> str:
     drawn = [(fit, fit.curve.score[1:]) for variant in comparison.variants for fit in _drawn(variant)]
     num_low = sum(int((score <= fit.R_0).sum()) for fit, score in drawn)
     num_high = sum(int(((score > fit.R_0) & (score >= fit.A)).sum()) for fit, score in drawn)
+    ends = linearised_range(comparison) or (0.0, np.inf)
+    beyond = [linearised_score(fit, score) for fit, score in drawn]
+    num_beyond = sum(int(((one < ends[0]) | (one > ends[1])).sum()) for one in beyond)
+    above = f" {num_beyond} more lie beyond the axis." if num_beyond else ""
     return (
         f"{num_low + num_high} of {sum(score.size for _, score in drawn)} evaluations after step 0 have no F and are "
-        f"left out: {num_low} with R <= R_0, {num_high} with R >= A."
+        f"left out: {num_low} with R <= R_0, {num_high} with R >= A.{above}"
     )
 
 

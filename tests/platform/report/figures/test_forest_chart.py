@@ -1,16 +1,19 @@
 """Forest plots and the plane: differences with their intervals, where they are, and what is not known."""
 
+import re
 import shutil
+from dataclasses import replace
 
 import pytest
 from fixtures_answers import with_line
 from fixtures_home import R_0, TRUTH, make_home, planned_run, write_run
 
+from ablations.findings.paper_comparison import paper_comparison
 from ablations.findings.results import read_results
 from ablations.report.figures.chart import GREY, INK
 from ablations.report.figures.colours import OTHERS_COLOUR, styles
 from ablations.report.figures.forest import forest_chart, left_out_note
-from ablations.report.figures.planes import plane_chart
+from ablations.report.figures.planes import linearised_note, linearised_range, linearised_score, plane_chart
 
 ROWS = ["loo-curriculum", "loo-loss"]
 """At equal compute loo-curriculum loses less than loo-loss (fixtures_home.TRUTH), and stands on top."""
@@ -43,6 +46,17 @@ def test_each_question_has_a_panel_with_intervals_and_numbers_in_the_same_rows(d
             bar, point = marks_of(panel, name)
             assert (list(bar.x), list(point.x), list(bar.y)) == ([one.lo, one.hi], [one.estimate], [row, row])
             assert numbers_of(panel)[name] == f"{one.estimate:{form}} [{one.lo:{form}}, {one.hi:{form}}]"
+
+
+def test_a_variant_far_out_does_not_squeeze_the_others_and_is_an_arrow_at_the_edge(many_variants):
+    results = read_results(many_variants)
+    name = next(one.name for one in results.variants if one.name != results.plan.reference)
+    far = with_line(results, name, answers={"level": {"estimate": -0.6, "lo": -0.7, "hi": -0.5}})
+    panel, before = forest_chart(far).panels[0], forest_chart(results).panels[0]
+    assert panel.x.range[0] > 2 * before.x.range[0]
+    arrow = marks_of(panel, name)[-1]
+    assert (list(arrow.symbol), list(arrow.x)) == (["triangle-left"], [panel.x.range[0]])
+    assert "−0.600 [−0.700, −0.500]" in {label.text.rstrip("*") for label in panel.labels}
 
 
 def test_what_is_undecided_is_grey_and_hollow(decided):
@@ -102,3 +116,20 @@ def test_the_plane_has_each_variant_at_its_ratio_and_difference_with_both_interv
     (cross,) = marks_of(open_ended, "loo-loss")
     assert cross.y_ends[0] == [pytest.approx(open_ended.y.range[0])]  # stops at the frame
     assert set(TRUTH) == {"scalerl", *ROWS}
+
+
+def test_a_reading_just_below_the_ceiling_does_not_stretch_the_linearised_axis_and_is_counted(decided):
+    comparison = paper_comparison(decided)
+    before, note = linearised_range(comparison), linearised_note(comparison)
+    first, *others = comparison.variants
+    fit, *more = first.refits or first.fits
+    score = fit.curve.score.copy()
+    score[-1] = fit.A - 1e-15  # (A - R_0) / 1e-15 makes an F of 15 more decades
+    near = replace(fit, curve=replace(fit.curve, score=score))
+    spoiled = replace(comparison, variants=(replace(first, fits=(near, *more), refits=()), *others))
+    after = linearised_range(spoiled)
+    assert linearised_score(near, score)[-1] > 1e9 * after[1]
+    assert after == pytest.approx(before, rel=0.5)
+    beyond = re.search(r"(\d+) more lie beyond the axis", linearised_note(spoiled))
+    already = re.search(r"(\d+) more lie beyond the axis", note)
+    assert int(beyond[1]) == (int(already[1]) if already else 0) + 1
