@@ -260,6 +260,12 @@ class Answer:
         """The verdict, with the compute if that differs from the comparison's: `level up at 422`."""
         return f"{self.verdict}{self.at_said}"
 
+    @property
+    def verdict_named(self) -> str:
+        """The verdict with its question, unless it names that itself: `level up`, `ceiling: cannot tell`."""
+        is_bare = self.verdict in (CANNOT_TELL, NO_DIFFERENCE)
+        return f"{self.question.name}: {self.verdict_said}" if is_bare else self.verdict_said
+
     def __repr__(self) -> str:
         return f"<{self.question.name.capitalize()}: {f'{self.verdict} {self.cell}'.strip()}>"
 

@@ -193,9 +193,9 @@ class Results:
         return line.asymptote if line else variant.asymptote
 
     def verdicts(self, name: str) -> str:
-        """The verdicts on a variant: "roughly known; level down; ceiling down; cannot tell", or "no fit"."""
+        """The verdicts on a variant: "resolved; level down; ceiling: cannot tell; more compute", or "no fit"."""
         line = self.compared(name)
-        verdicts = dict.fromkeys(one.verdict_said for one in line.answers.values()) if line else {}
+        verdicts = dict.fromkeys(one.verdict_named for one in line.answers.values()) if line else {}
         said = "; ".join(filter(None, [self.fit_verdict(name), *verdicts]))
         return f"{said}; stopped" if any(stop.variant == name for stop in self.stopped.values()) else said
 
