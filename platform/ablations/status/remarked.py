@@ -27,10 +27,11 @@ def remarked(sweep: StartedSweep, rows: Sequence[RunRow]) -> tuple[list[RunRow],
     return said, remarks_of(sweep.plan, runs)
 
 
-def run_of_row(sweep: StartedSweep, row: RunRow, settings: FitSettings) -> FittedRun:
-    """The run with its fit saved with these settings, if any, in the state reported by the sweep and Slurm."""
+def run_of_row(sweep: StartedSweep, row: RunRow, settings: FitSettings | None = None) -> FittedRun:
+    """The run with its fit saved with these settings, by default the plan's, in the state reported by the sweep and
+    Slurm."""
     folder, state = sweep.run(row.id), row.state
-    reading = read_kept(folder, row.name, settings) or RunReading(
+    reading = read_kept(folder, row.name, settings or sweep.plan.fit_settings) or RunReading(
         curve=None, fit=None, reason="", cost_gpu_hours=state.compute_gpu_hours, hours=None
     )
     run = fitted_run(folder, row.variant, PlannedRun(seed=row.seed, id=row.id), reading, row.status)

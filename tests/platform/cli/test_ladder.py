@@ -105,7 +105,7 @@ def test_a_report_of_either_scale_has_the_differences_over_scales(trained):
     page = (trained / "here" / "report.html").read_text()
     assert "<h1>steps@bench</h1>" in page
     assert (
-        page.partition("<h2>Scale ladder</h2>")[2].partition("<h2>In words")[0].count("layOut(") == 3
+        page.partition("<h2>Scale ladder</h2>")[2].partition("<h2>In words")[0].count("<figure ") == 3
     )  # level, ceiling, compute
     assert ">carries<" in page
 
