@@ -216,7 +216,7 @@ def test_progress_names_states_and_messages(monkeypatch, tmp_path):
     runs = table_with(page, "attempt")
     assert list(runs["state"]) == ["failed", "running", "running"]
     assert list(runs["compute"]) == [0.5, 0.5, 0.5]
-    assert runs["message"][0] == "Diverged"
+    assert runs["message"].tolist()[0] == "Diverged"
 
 
 def test_a_sweep_without_a_reading_says_so(monkeypatch, tmp_path):

@@ -1,9 +1,12 @@
 """The page Runs as Streamlit runs it."""
 
+import json
+from dataclasses import replace
+
 import pytest
-from dashboard.app_pages import messages, open_page
+from dashboard.app_pages import figures_of, messages, open_page
 from dashboard.test_run_table import grid_with_recipes
-from fixtures_home import BUDGET, collapse, make_home, planned_run, write_state
+from fixtures_home import BUDGET, changed, collapse, make_home, planned_run, write_state
 
 from ablations.findings.results import read_results
 from ablations.home.notes import NoteSubject
@@ -95,3 +98,21 @@ def test_notes_and_tags_stand_beside_their_runs_and_above_the_figures(monkeypatc
         (notes,) = [one.value for one in shown.dataframe if "note" in one.value.columns]
         assert list(notes["about"]) == ["loo-loss-s1"]
         assert list(notes["note"]) == ["repeat with FP32 <b>"]
+
+
+def test_what_matters_is_shown_of_three_settings_with_intervals_and_a_line_per_run(monkeypatch, tmp_path):
+    sweep = grid_with_recipes(tmp_path)
+    third = [replace(one, overrides={**one.overrides, "optimiser.learning_rate": 1e-4 * (1 + at % 2)})
+             for at, one in enumerate(sweep.plan.variants)]  # fmt: skip
+    sweep = changed(sweep, variants=tuple(third))
+    sweep.write_plan()
+    read_results(sweep)
+    assert "Which setting matters" not in [one.label for one in open_page(monkeypatch, tmp_path, "runs").toggle]
+    page = open_page(monkeypatch, sweep.home.path, "runs", matters="1")
+    (figure,) = figures_of(page)
+    assert figure["layout"]["yaxis"]["ticktext"][0] == "loss.type"
+    assert "An interval that reaches 0 shows no effect." in " ".join(one.value for one in page.caption)
+    (chart,) = [json.loads(one.proto.spec) for one in page.get("plotly_chart")]
+    labels = [one["label"] for one in chart["data"][0]["dimensions"]]
+    assert sorted(labels[:3]) == ["batch.prompts", "loss.type", "optimiser.learning_rate"]
+    assert labels[3] == "level"

@@ -3,4 +3,5 @@
 claims      claims of a paper beside what was found
 run         figures of one run, and one training metric of several runs
 search      figures of a search
+settings    figures of the settings of many runs
 """

@@ -12,6 +12,7 @@ import pandas as pd
 from ablations.answers.level import level_of
 from ablations.findings.remarks import collapse_of, fall_of
 from ablations.findings.repeated_runs import some_recipe
+from ablations.fit.options import FitSettings
 from ablations.home.labels import PlannedRun, PlannedVariant
 from ablations.home.notes import Notes, read_notes
 from ablations.home.started_sweep import StartedSweep
@@ -33,8 +34,8 @@ COLLAPSED, FELL = "collapsed", "fell"
 
 def run_table(sweep: StartedSweep, rows: Sequence[RunRow]) -> pd.DataFrame:
     """A row per run. `compute` is a share of the budget; `level` is the mean pass rate over the last third of it."""
-    settings, notes = settings_by_variant(sweep), read_notes(sweep).runs
-    lines = [_line(sweep, row) | _written(notes.get(row.id)) | settings[row.variant] for row in rows]
+    settings, notes, fit = settings_by_variant(sweep), read_notes(sweep).runs, sweep.plan.fit_settings
+    lines = [_line(sweep, row, fit) | _written(notes.get(row.id)) | settings[row.variant] for row in rows]
     names = list(dict.fromkeys(path for own in settings.values() for path in own))
     table = pd.DataFrame(lines, columns=[*FIRST_COLUMNS, *names, *LAST_COLUMNS])
     for name in names:
@@ -100,10 +101,10 @@ def _written(notes: Notes | None) -> dict[str, str]:
     return {"tags": made_visible(" ".join(notes.tags)), "note": made_visible(notes.text)}
 
 
-def _line(sweep: StartedSweep, row: RunRow) -> dict[str, Any]:
+def _line(sweep: StartedSweep, row: RunRow, fit: FitSettings) -> dict[str, Any]:
     plan, state = sweep.plan, row.state
     called, fall, level = str(state.state), "", None
-    if (run := _kept(sweep, row)) is not None:
+    if (run := _kept(sweep, row, fit)) is not None:
         collapse = collapse_of(run, plan.hours_name)
         fall = collapse or fall_of(run, plan.hours_name)
         if fall and not is_broken(called):
@@ -125,12 +126,12 @@ def _line(sweep: StartedSweep, row: RunRow) -> dict[str, Any]:
     }
 
 
-def _kept(sweep: StartedSweep, row: RunRow) -> FittedRun | None:
+def _kept(sweep: StartedSweep, row: RunRow, fit: FitSettings) -> FittedRun | None:
     """The run with its kept fit; None if nothing has fitted it since it last wrote."""
     folder = sweep.run(row.id)
-    reading = read_kept(folder, row.name, sweep.plan.fit_settings)
+    reading = read_kept(folder, row.name, fit)
     planned = PlannedRun(seed=row.seed, id=row.id)
-    return None if reading is None else fitted_run(folder, row.variant, planned, reading)
+    return None if reading is None else fitted_run(folder, row.variant, planned, reading, row.status)
 
 
 def is_broken(state: str) -> bool:

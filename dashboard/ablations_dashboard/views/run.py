@@ -142,7 +142,7 @@ def show_state(sweep: StartedSweep, row: RunRow, folder: RunFolder) -> None:
         show_document([notes_as_table(written)], scope=row.id)
     if text := what_to_do(sweep, row):
         (st.error if is_bad else st.info)(text)
-    remarks = remarks_on_run(run_of_row(sweep, row), plan.hours_name)
+    remarks = remarks_on_run(run_of_row(sweep, row, plan.fit_settings), plan.hours_name)
     said = [replace(one, text=f"{one.text[:1].upper()}{one.text[1:]}.") for one in remarks]
     show_document(remark_blocks(said), scope=row.id)
     show_findings(row, folder, is_quiet=not remarks)

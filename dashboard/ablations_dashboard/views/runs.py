@@ -15,20 +15,25 @@ from ablations.report.documents.number_cells import interval_cell, number_cell
 from ablations.status.progress import run_rows
 from ablations.status.units_table import units_table
 from ablations.text import compute_text, counted, setting_text
+from ablations_dashboard.drawings.settings import SHARES_LEGEND, parallel_coordinates, shares_chart
 from ablations_dashboard.escape import in_code, in_markdown, with_code
 from ablations_dashboard.reading.cache import REFRESH_S, may_change
 from ablations_dashboard.run_table.condition import fulfilled
 from ablations_dashboard.run_table.groups import groups_of, spread_within
+from ablations_dashboard.run_table.importance import LEAST_SETTINGS, shares_of_settings
 from ablations_dashboard.run_table.rows import FIRST_COLUMNS, LAST_COLUMNS, run_table, states_in
 from ablations_dashboard.sections.progress import show_progress
 from ablations_dashboard.selection.sweeps import choose_sweep
 from ablations_dashboard.selection.url import in_url, pick, pick_several, put_in_url, switch, widget_key
 from ablations_dashboard.widgets.document import show_document
+from ablations_dashboard.widgets.figure import show_figure
 from ablations_dashboard.widgets.links import address
 from ablations_dashboard.widgets.message import errors_on_page
 from ablations_dashboard.widgets.table import show_table
 
 TROUBLE_FIRST, NO_GROUPS = "failed and collapsed first", "no groups"
+MOST_AXES = 8
+"""Limit on the settings of the parallel coordinates."""
 MOST_VALUES = 40
 """Limit on the values of a setting that are listed to choose from; more are compared in the filter."""
 HEIGHT = 560
@@ -81,11 +86,13 @@ def show_chosen(sweep: StartedSweep, table: pd.DataFrame) -> None:
     except AblationsError as error:
         st.error(with_code(str(error)))
         return
+    if len(settings) >= LEAST_SETTINGS and switch("matters", "Which setting matters"):
+        show_what_matters(sweep, chosen, settings)
     left, middle, right, last = st.columns([2, 2, 1, 3], vertical_alignment="bottom")
     groups = [NO_GROUPS, "variant", *settings, "seed", "state"]
     by = pick("group", "Group by", groups, default=NO_GROUPS, scope=sweep.name, widget=left.selectbox)
     if by != NO_GROUPS:
-        measures = [name for name in GROUPED_NUMBERS if table[name].notnull().to_numpy().any()] or ["pass rate"]
+        measures = measures_in(table)
         measure = pick("mean_of", "Mean of", measures, default=measures[0], widget=middle.selectbox)
         show_groups(sweep, chosen, by, measure)
         return
@@ -102,6 +109,25 @@ def show_chosen(sweep: StartedSweep, table: pd.DataFrame) -> None:
         "collapse are known once a page or a command has fitted the run. A click on a heading sorts too, but only "
         "*Sort by* is in the URL."
     )
+
+
+def show_what_matters(sweep: StartedSweep, chosen: pd.DataFrame, settings: list[str]) -> None:
+    """Show the share of the differences that goes with each setting, and the runs as lines through their settings."""
+    measure = measures_in(chosen)[0]
+    found = shares_of_settings(chosen, settings, measure)
+    if found:
+        show_figure(shares_chart(found), name=f"{sweep.name}-shares")
+        st.caption(SHARES_LEGEND)
+    if left_out := [name for name in settings if name not in [one.setting for one in found]]:
+        st.caption(in_markdown(f"Too few variants for a share: {', '.join(left_out)}."))
+    if chosen[measure].notnull().to_numpy().any():
+        st.plotly_chart(parallel_coordinates(chosen, settings[:MOST_AXES], measure), key=f"{sweep.name} coordinates")
+        st.caption("A line per run, lighter for a higher result; drag along an axis to keep the runs that pass there.")
+
+
+def measures_in(table: pd.DataFrame) -> list[str]:
+    """The results that some run has."""
+    return [name for name in GROUPED_NUMBERS if table[name].notnull().to_numpy().any()] or ["pass rate"]
 
 
 def choose_rows(sweep: StartedSweep, table: pd.DataFrame, settings: Sequence[str]) -> pd.DataFrame:
