@@ -13,9 +13,10 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
+from typing import Annotated
 
 from filelock import FileLock
-from pydantic import TypeAdapter
+from pydantic import Field, TypeAdapter
 
 from ablations.errors import AblationsError
 from ablations.files.checked_json import checked
@@ -29,15 +30,19 @@ NOTES_FILE = "notes.json"
 ITSELF = ""
 """The name under which a file keeps the notes on its sweep or run."""
 TAG = re.compile(r"[\w.+-]{1,50}")
+NO_TEXT = re.compile("[\ud800-\udfff]")
+"""What Python makes of bytes on a command line that are not UTF-8; no file can hold it."""
 MAX_TEXT = 2000
 """Limit on the characters of one note, so that it can be a tag in MLflow."""
+LATEST = 2.5e11
+"""Seconds from 1970 to the year 9892; calendars here end with 9999."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Note:
     """One note: `Note(at=1764167574.2, text="repeat with FP32")`."""
 
-    at: float
+    at: Annotated[float, Field(ge=0, le=LATEST)]
     """Time of writing, in seconds since 1970."""
     text: str
 
@@ -144,6 +149,8 @@ class NoteSubject:
         """Add a note and tags; returns all. AblationsError for a text or a tag that cannot be used."""
         if text is not None and not 0 < len(text.strip()) <= MAX_TEXT:
             raise AblationsError(f"a note has 1 to {MAX_TEXT:,} characters; found {len(text.strip()):,}")
+        if text is not None and (byte := NO_TEXT.search(text)):
+            raise AblationsError(f"a note is text in UTF-8; found {byte[0]!r} after {byte.start():,} characters")
         for tag in tags:
             if not TAG.fullmatch(tag):
                 raise AblationsError(f"tag {tag!r}: a tag is one word of up to 50 letters, digits and . _ + -")

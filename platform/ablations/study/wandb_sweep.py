@@ -11,6 +11,7 @@ grid:
 """
 
 import math
+import re
 from collections.abc import Iterator, Mapping
 from typing import Any
 
@@ -22,7 +23,11 @@ WANDB_KEYS = ("method", "program", "command", "metric", "early_terminate")
 """Keys of a W&B sweep file beside `parameters` that no sweep file here has."""
 WANDB_WORDS = {"${interpreter}": "{python}", "${args}": "{overrides}", "${args_no_hyphens}": "{overrides}"}
 """Words of a W&B command, and the placeholder of a command here."""
+WANDB_FILLED = re.compile(r"\$\{(interpreter|program|args|args_no_hyphens|env)\}")
+"""Words of a W&B command for which there is one here."""
 WANDB_COMMAND = ("${interpreter}", "${program}", "${args}")
+LARGEST_LOG = 700
+"""Limit on the ends of a log-uniform range, which are natural logarithms: e to this power is just a number."""
 DEFAULT_TRIALS = 20
 """Trials of a search without `run_cap`."""
 WANDB_SAMPLERS = {"bayes": "tpe", "random": "random"}
@@ -40,7 +45,7 @@ def refuse_wandb_sweep(source: Source, name: str) -> None:
     data = source.data
     if not is_wandb_sweep(data):
         return
-    translated, left_out = as_sweep_file(data, name), [*untranslated(data["parameters"])]
+    translated, left_out = as_sweep_file(data, name), [*untranslated(data)]
     said = f"\nLeft out: {', '.join(left_out)}." if left_out else ""
     raise source.root.error(
         "a W&B sweep file",
@@ -52,10 +57,8 @@ def refuse_wandb_sweep(source: Source, name: str) -> None:
 
 def as_sweep_file(data: Mapping[str, Any], name: str) -> str:
     """The sweep file of a W&B sweep file, as YAML."""
-    program, words = str(data.get("program", "train.py")), data.get("command") or WANDB_COMMAND
-    filled = [
-        WANDB_WORDS.get(str(word), str(word).replace("${program}", program)) for word in words if word != "${env}"
-    ]
+    program, words = str(data.get("program") or "train.py"), _command(data)
+    filled = [WANDB_WORDS.get(word, word.replace("${program}", program)) for word in words if word != "${env}"]
     trainer = {
         "type": "command",
         "command": filled,
@@ -71,7 +74,7 @@ def as_sweep_file(data: Mapping[str, Any], name: str) -> str:
     is_grid = data.get("method") == "grid" or all(one.keys() == {"choices"} for one in varied.values())
     search = {"space": varied, "sampler": WANDB_SAMPLERS.get(str(data.get("method")), "tpe")}
     content = {
-        "name": name,
+        "name": re.sub(r"[^A-Za-z0-9._+-]+", "_", name).strip("._+-") or "sweep",
         "trainer": trainer,
         "reference": "none",
         "base": {path: value for path, value in fixed.items() if path != "seed"},
@@ -85,12 +88,21 @@ def as_sweep_file(data: Mapping[str, Any], name: str) -> str:
     )
 
 
-def untranslated(parameters: Mapping[str, Any]) -> Iterator[str]:
-    """The parameters that a search here cannot draw, with their distributions."""
-    known = {path for path, _ in _dimensions(parameters)}
-    for path, one in _leaves(parameters):
+def untranslated(data: Mapping[str, Any]) -> Iterator[str]:
+    """The parameters that a search here cannot draw, with their distributions, and the words that only W&B fills."""
+    known = {path for path, _ in _dimensions(data["parameters"])}
+    for path, one in _leaves(data["parameters"]):
         if path not in known:
-            yield f"{path} ({one.get('distribution', 'no values')})"
+            yield f"{path} ({one.get('distribution', 'values are no list' if 'values' in one else 'no values')})"
+        elif "probabilities" in one:
+            yield f"probabilities of {path}"
+    yield from (f"{word} in the command" for word in _command(data) if "${" in WANDB_FILLED.sub("", word))
+
+
+def _command(data: Mapping[str, Any]) -> list[str]:
+    """The words of the command, also of one that is written as a text."""
+    words = data.get("command") or WANDB_COMMAND
+    return [str(word) for word in words] if isinstance(words, list | tuple) else str(words).split()
 
 
 def _dimensions(parameters: Mapping[str, Any]) -> Iterator[tuple[str, dict[str, Any]]]:
@@ -98,8 +110,8 @@ def _dimensions(parameters: Mapping[str, Any]) -> Iterator[tuple[str, dict[str, 
     for path, one in _leaves(parameters):
         if "value" in one:
             yield path, {"choices": [one["value"]]}
-        elif "values" in one:
-            yield path, {"choices": list(one["values"])}
+        elif isinstance(values := one.get("values"), list) and values:
+            yield path, {"choices": values}
         elif found := _range(one):
             yield path, found
 
@@ -107,7 +119,7 @@ def _dimensions(parameters: Mapping[str, Any]) -> Iterator[tuple[str, dict[str, 
 def _range(one: Mapping[str, Any]) -> dict[str, Any]:
     """A range; empty for a distribution without ends, such as a normal one."""
     low, high = one.get("min"), one.get("max")
-    if low is None or high is None:
+    if not all(isinstance(end, int | float) and abs(end) < math.inf for end in (low, high)):
         return {}
     is_whole = isinstance(low, int) and isinstance(high, int)
     match str(one.get("distribution", "int_uniform" if is_whole else "uniform")):
@@ -116,10 +128,10 @@ def _range(one: Mapping[str, Any]) -> dict[str, Any]:
         case "int_uniform":
             return {"low": low, "high": high, "step": 1}
         case "q_uniform":
-            return {"low": low, "high": high, "step": one.get("q", 1)}
+            return {"low": low, "high": high, "step": one.get("q") or 1}
         case "log_uniform_values" | "q_log_uniform_values":
             return {"low": low, "high": high, "log": True}
-        case "log_uniform" | "q_log_uniform":  # the ends are natural logarithms
+        case "log_uniform" | "q_log_uniform" if max(abs(low), abs(high)) < LARGEST_LOG:
             return {"low": math.exp(low), "high": math.exp(high), "log": True}
     return {}
 

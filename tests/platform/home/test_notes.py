@@ -72,18 +72,26 @@ def test_what_is_removed_leaves_no_file(tmp_path):
     [
         ("  ", (), "1 to 2,000 characters; found 0"),
         ("x" * (MAX_TEXT + 1), (), "found 2,001"),
+        ("caf\udce9", (), "a note is text in UTF-8; found '\\udce9' after 3 characters"),
         ("fine", ("two words",), "tag 'two words': a tag is one word"),
         (None, ("",), "tag '': a tag is one word"),
     ],
 )
-def test_an_empty_or_endless_note_and_a_tag_of_several_words_are_refused(tmp_path, text, tags, said):
+def test_an_empty_endless_or_broken_note_and_a_tag_of_several_words_are_refused(tmp_path, text, tags, said):
     sweep = make_home(tmp_path)
     with pytest.raises(AblationsError, match=re.escape(said)):
         NoteSubject(home=sweep.home, folder=sweep.folder).add(text=text, tags=tags, at=1.0)
     assert not read_notes(sweep)
 
 
-@pytest.mark.parametrize("content", ["{", '{"": 3}', '{"": {"texts": [{"at": "now", "text": "x"}], "tags": []}}'])
+@pytest.mark.parametrize(
+    "content",
+    [
+        "{",
+        '{"": 3}',
+        *(f'{{"": {{"texts": [{{"at": {at}, "text": "x"}}], "tags": []}}}}' for at in ('"now"', "NaN", "1e30", "-1e12")),
+    ],
+)
 def test_a_file_that_holds_no_notes_is_named_and_kept(tmp_path, content):
     sweep = make_home(tmp_path)
     path = sweep.folder / "notes.json"

@@ -83,6 +83,42 @@ def test_a_search_keeps_its_ranges_and_says_what_it_cannot_draw(tmp_path):
     assert content["trainer"]["overrides_as"] == "hydra"
 
 
+@pytest.mark.parametrize(
+    ("parameter", "left_out"),
+    [
+        ("{values: 3}", "lr (values are no list)"),
+        ("{values: abc}", "lr (values are no list)"),
+        ("{values: []}", "lr (values are no list)"),
+        ("{distribution: log_uniform, min: 16, max: 1024}", "lr (log_uniform)"),
+        ("{distribution: log_uniform, min: low, max: high}", "lr (log_uniform)"),
+        ("{min: 0, max: .inf}", "lr (no values)"),
+        ("{values: [1, 2], probabilities: [0.9, 0.1]}", "probabilities of lr"),
+    ],
+)
+def test_a_parameter_that_no_search_can_draw_is_named(tmp_path, parameter, left_out):
+    written = f"program: train.py\nmethod: bayes\nparameters: {{lr: {parameter}, loss: {{values: [grpo, dapo]}}}}"
+    said = answered(tmp_path, written)
+    assert f"Left out: {left_out}." in said
+    _, content = sweep_file_in(said, tmp_path)
+    assert content["grid"]["loss"] == ["grpo", "dapo"]
+
+
+def test_a_command_may_be_a_text_and_words_that_only_wandb_fills_are_named(tmp_path):
+    parameters = "method: grid\nparameters: {lr: {values: [1, 2]}}\n"
+    _, content = sweep_file_in(answered(tmp_path, parameters + "command: python train.py ${args}\n"), tmp_path)
+    assert content["trainer"]["command"] == ["python", "train.py", "{overrides}"]
+    said = answered(tmp_path, parameters + 'command: [python, train.py, "${envvar:RANK}", "${args}"]\n')
+    assert "Left out: ${envvar:RANK} in the command." in said
+
+
+def test_the_name_of_a_file_becomes_a_name_that_a_sweep_may_have(tmp_path):
+    path = tmp_path / "Größe 2 (neu).yaml"
+    path.write_text(GRID)
+    with pytest.raises(FileError) as caught:
+        load_sweep(path)
+    assert sweep_file_in(str(caught.value), tmp_path)[0].name == "Gr_e_2_neu"
+
+
 @pytest.mark.parametrize("written", ["parameters: {lr: {values: [1]}}", "method: grid", "program: train.py"])
 def test_a_file_with_only_some_of_its_keys_is_checked_as_a_sweep_file(tmp_path, written):
     path = tmp_path / "mine.yaml"
