@@ -17,6 +17,10 @@ from scalerl.run.run_folder import replace_folder
 
 PACKAGES = {"ablations": Path(__file__).parents[1], "scalerl": Path(scalerl.__path__[0])}
 
+LEFT_OUT = ("*.pyc*", "*.tmp.*", "*.lock")
+"""Files that Python and numba make, and remove again while they write. What else is in a `__pycache__` are compiled
+kernels, which a job would else compile anew."""
+
 
 def take_snapshot(home: Home) -> Path:
     """The folder to put first in the PYTHONPATH of jobs; created unless one with the same code exists."""
@@ -30,7 +34,6 @@ def take_snapshot(home: Home) -> Path:
         folder.parent.mkdir(parents=True, exist_ok=True)
         with replace_folder(folder) as partial:
             for name, root in PACKAGES.items():
-                # What else is in a __pycache__ are compiled kernels, which a job would else compile anew.
-                shutil.copytree(root, partial / name, ignore=shutil.ignore_patterns("*.pyc"))
+                shutil.copytree(root, partial / name, ignore=shutil.ignore_patterns(*LEFT_OUT))
             (partial / VERSION_FILE).write_text(code_version())
     return folder

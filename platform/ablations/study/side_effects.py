@@ -5,19 +5,22 @@ docs/behind_comparisons.md says in which version each was seen, and how.
 """
 
 import ast
-import json
 import os
 import re
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from fractions import Fraction
-from itertools import islice, pairwise
+from functools import lru_cache
+from itertools import pairwise
+from pathlib import Path
 
 from ablations.logs.trainer_defaults import ACTOR, LORA, ROLLOUT
 from ablations.study.expand import Study
 from ablations.study.needed_packages import PROGRAM
 from ablations.study.program_settings import ProgramSettings, Unreadable, calls_in, settings_of_program
 from scalerl.checks.finding import Finding
+from scalerl.plain_json import parsed_json
+from scalerl.readable_folders import refuse_unreadable
 from scalerl.recipe.command import CommandRecipe
 
 Effect = tuple[str, str] | None
@@ -34,6 +37,8 @@ EVALUATION_SIZES = (
 """Settings of TRL and of scripts that say how many prompts are held out: 100, or `test[:100]`."""
 MOST_READ = 20_000
 """Rows of a data file that are read."""
+MOST_CHARACTERS = 50_000_000
+"""Characters of them; a file may be one line."""
 
 
 def side_effects(study: Study) -> list[Finding]:
@@ -44,7 +49,7 @@ def side_effects(study: Study) -> list[Finding]:
             return []
         settings = settings_of_program(variant.recipe, study.sweep.reference, study.budget_at.source)
         for check, of_settings in EFFECTS.items() if settings else ():
-            with suppress(Unreadable, ZeroDivisionError):
+            with suppress(Unreadable, ArithmeticError):
                 if settings and (effect := of_settings(settings, study.sweep.seeds)):
                     found.setdefault((check, *effect), []).append(variant.name)
     findings: list[Finding] = []
@@ -60,6 +65,8 @@ def _generation(s: ProgramSettings) -> tuple[int, str]:
     if s.value("generation_batch_size") is not None:
         raise Unreadable("generation_batch_size")  # depends on the number of processes
     iterations, steps, accumulation = (Fraction(s.number(name, names[2])) for name in names)
+    if min(iterations, steps, accumulation) <= 0:
+        raise Unreadable("a number of steps below 1")
     return (iterations * steps / accumulation).numerator, ", ".join(s.shown(name) for name in names if s.find(name))
 
 
@@ -131,7 +138,7 @@ def _request_seed(s: ProgramSettings, seeds: Sequence[int]) -> Effect:
         text = f"{s.shown(name)}: all requests to a replica have one seed, so there {copies}"
         return (text, f"set {name} to false") if s.value(name) and s.number(f"{ROLLOUT}.n") > 1 else None
     name = "generation_kwargs.seed" if s.trainer == "trl" else "orchestrator.train.sampling.extra_body.seed"
-    if s.find(name) and (s.trainer != "trl" or s.value("use_vllm")):
+    if (given := s.find(name)) and given[0] is not None and (s.trainer != "trl" or s.value("use_vllm")):
         is_counted = s.trainer == "trl" and s.value("vllm_mode") == "server"
         why = f"answer i to a prompt has it plus i, so {shared}" if is_counted else f"all requests have it, so {copies}"
         return f"{s.shown(name)}: {why}", f"leave out {name}"
@@ -160,14 +167,24 @@ def _data(s: ProgramSettings, _: Sequence[int]) -> Effect:
     files = [(name, path) for name, (one, _) in s.given.items() for path in (one if isinstance(one, list) else [one])]
     for name, path in files:
         if isinstance(path, str) and path.endswith((".jsonl", ".json")) and os.path.isfile(s.folder / path):
-            kinds: dict[str, set[type]] = {}
-            with (s.folder / path).open(errors="replace") as lines, suppress(ValueError, AttributeError):
-                for column, value in (pair for line in islice(lines, MOST_READ) for pair in json.loads(line).items()):
-                    kinds.setdefault(column, set()).add(float if type(value) is int else type(value))
-            for column in (one for one, found in kinds.items() if found >= {str, float}):
+            found = os.stat(s.folder / path)
+            if column := _mixed_column(s.folder / path, (found.st_mtime_ns, found.st_size)):
                 text = f"{path} ({name}): column {column} has texts and numbers, so datasets reads its texts as JSON, "
                 return text + "007 as 7 and null as None", f"write all values of {column} as texts"
     return None
+
+
+@lru_cache(maxsize=64)
+def _mixed_column(path: Path, _: tuple[int, int]) -> str | None:
+    """A column with texts and numbers in the first rows of a file, of this time and size; None without one."""
+    kinds: dict[str, set[type]] = {}
+    with suppress(OSError, ValueError, AttributeError):
+        refuse_unreadable(path)
+        with path.open(errors="replace") as file:
+            lines = file.read(MOST_CHARACTERS).split("\n", MOST_READ)[:MOST_READ]
+        for column, value in (pair for line in lines for pair in parsed_json(line).items()):
+            kinds.setdefault(column, set()).add(float if type(value) is int else type(value))
+    return next((column for column, found in kinds.items() if found >= {str, float}), None)
 
 
 EFFECTS: dict[str, Callable[[ProgramSettings, Sequence[int]], Effect]] = {

@@ -118,9 +118,10 @@ def _dimensions(parameters: Mapping[str, Any]) -> Iterator[tuple[str, dict[str, 
 
 def _range(one: Mapping[str, Any]) -> dict[str, Any]:
     """A range; empty for a distribution without ends, such as a normal one."""
-    low, high = one.get("min"), one.get("max")
-    if not all(isinstance(end, int | float) and abs(end) < math.inf for end in (low, high)):
+    ends = [end for end in (one.get("min"), one.get("max")) if isinstance(end, int | float) and abs(end) < math.inf]
+    if len(ends) < 2:
         return {}
+    low, high = ends
     is_whole = isinstance(low, int) and isinstance(high, int)
     match str(one.get("distribution", "int_uniform" if is_whole else "uniform")):
         case "uniform":

@@ -89,7 +89,7 @@ def test_an_empty_endless_or_broken_note_and_a_tag_of_several_words_are_refused(
     [
         "{",
         '{"": 3}',
-        *(f'{{"": {{"texts": [{{"at": {at}, "text": "x"}}], "tags": []}}}}' for at in ('"now"', "NaN", "1e30", "-1e12")),
+        *(f'{{"": {{"texts": [{{"at": {at}, "text": "x"}}]}}}}' for at in ('"now"', "NaN", "1e30", "-1e12")),
     ],
 )
 def test_a_file_that_holds_no_notes_is_named_and_kept(tmp_path, content):

@@ -401,6 +401,79 @@ def test_nine_of_ten_planted_studies_are_named():
     assert len(MISSED) <= len(PLANTED) / 10
 
 
+CISPO_OF_VERL = "actor_rollout_ref.actor.policy_loss.loss_mode=cispo"
+UNKNOWN = {
+    "a Hydra configuration of the user's own": verl(CISPO_OF_VERL, "--config-path=conf", "--config-name=mine"),
+    "a Hydra defaults list with a file of the user's own": {
+        "trainer": {"command": [*VERL[:4], "--config-path", "{config}", CISPO_OF_VERL], "code": ["rewards.py"]},
+        "reference": {"defaults": ["ppo_trainer", "clips", "_self_"], "data": {"seed": 1}},
+        "variants": {"other": {"data.seed": 2}},
+    },
+    "a configuration that is not there": {
+        "trainer": {
+            "command": ["env", "trl", "grpo", "--config", "gone.yaml", "--loss_type", "cispo", "{overrides}"],
+            "code": ["rewards.py"],
+            "overrides_as": "flags",
+        }
+    },
+}
+ODD = {
+    "a name like a date": {"trainer": {**TRL, "command": [*TRL["command"], "--run_name", "2025-13-40"]}},
+    "a text like a mapping with a date": {"reference": BASE | {"note": "{day: 2025-13-40}"}},
+    "a text like a mapping without end": {"reference": BASE | {"note": "{" + "a: {" * 3000}},
+    "a file that names itself": {
+        "reference": BASE | {"deepspeed": "ds.yaml"},
+        "files": {"ds.yaml": "deepspeed: ds.yaml\n"},
+    },
+    "an alias in itself": {"reference": BASE | {"deepspeed": "ds.yaml"}, "files": {"ds.yaml": "a: &a {b: *a}\n"}},
+    "a value that no Python has": {"trainer": SCRIPT} | script("args = GRPOConfig(str(run.folder), x={[]: 1})\n"),
+    "rows without end": {"reference": BASE | {"data_files": "d.jsonl"}, "files": {"d.jsonl": "[" * 100_000}},
+    "a number without end": {
+        "reference": BASE | {"save_steps": 10**350, "num_iterations": 3, "resume_from_checkpoint": True}
+    },
+    "fewer steps than one": {
+        "reference": BASE | {"save_steps": 100, "num_iterations": -3, "resume_from_checkpoint": True}
+    },
+    "no seed for vLLM": {"reference": BASE | {"use_vllm": True, "generation_kwargs": {"seed": None}}},
+    "lists instead of values": {
+        "reference": BASE | {"loss_type": ["cispo"], "lora_dropout": [0.1], "use_peft": True, "num_iterations": 3}
+    },
+}
+
+
+@pytest.mark.parametrize("name", UNKNOWN)
+def test_defaults_are_not_taken_for_what_another_file_may_set(name, tmp_path):
+    assert found(tmp_path, **UNKNOWN[name]) == []
+
+
+@pytest.mark.parametrize("name", ODD)
+def test_odd_settings_have_no_warning(name, tmp_path):
+    study = {"trainer": TRL, **ODD[name]}
+    assert found(tmp_path, reference=study.pop("reference", BASE), **study) == []
+
+
+@pytest.mark.parametrize(
+    "study",
+    [
+        {"trainer": TRL, "reference": BASE | {"deepspeed": "ds.json"}},
+        {"trainer": SCRIPT} | script("args = GRPOConfig(output_dir=str(run.folder), deepspeed='ds.json')\n"),
+    ],
+)
+def test_a_file_indented_by_tabs_is_read_in_the_folder_of_the_program(tmp_path, study):
+    content = json.dumps({"scheduler": {"type": "WarmupLR", "params": {}}}, indent="\t")
+    study = study | {"files": {**study.get("files", {}), "ds.json": content}}
+    assert [one[0] for one in found(tmp_path, **study)] == ["warm-up"]
+
+
+def test_variants_read_a_script_and_its_data_once(tmp_path, monkeypatch):
+    parsed = []
+    monkeypatch.setattr(ast, "parse", lambda text, parse=ast.parse: parsed.append(text) or parse(text))
+    variants = {f"v{number}": {"learning_rate": number * 1e-6} for number in range(2, 22)}
+    own = script(f"args = GRPOConfig(output_dir=str(run.folder), loss_type='cispo')  # {tmp_path}\n")
+    assert [one[0] for one in found(tmp_path, SCRIPT, reference=BASE, variants=variants, **own)] == ["cap"]
+    assert len([text for text in parsed if "GRPOConfig" in text]) <= 4
+
+
 @pytest.mark.parametrize("sweep", ["sweeps/command/bandit.yaml", "sweeps/trl/losses.yaml"])
 def test_a_shipped_study_has_no_warning(sweep):
     assert side_effects(expand(REPOSITORY / sweep)) == []
