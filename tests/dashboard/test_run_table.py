@@ -98,6 +98,7 @@ def test_a_setting_of_a_block_that_a_variant_replaces_is_missing_there_and_names
         ("compute<1", [1]),
         ("compute<=1 state=done", [0, 2, 3]),
         ("nothing-like-it", []),
+        ("learning_rate==0.0001, state==done,", [0]),
     ],
 )
 def test_words_and_comparisons_choose_rows(asked, rows):
@@ -110,6 +111,7 @@ def test_words_and_comparisons_choose_rows(asked, rows):
         ('"open', "opens a quotation mark and does not close it"),
         ("sed=1", "no column `sed`: did you mean 'seed'"),
         ("state>done", "`state` has words, so `>` does not apply to it"),
+        ("seed = 1", "`=` compares nothing; a comparison has no spaces"),
         ("seed=two", "`seed` has numbers; `two` is none"),
     ],
 )

@@ -16,7 +16,8 @@ import pandas as pd
 from ablations.errors import AblationsError
 from ablations.nearest_name import did_you_mean
 
-COMPARISON = re.compile(r"([^<>=!]+)(>=|<=|!=|=|>|<)(.*)", re.DOTALL)
+COMPARISON = re.compile(r"([^<>=!]+)(>=|<=|!=|==|=|>|<)(.*)", re.DOTALL)
+COMPARISON_SIGNS = tuple("<>=!")
 EQUAL = 1e-9
 """Relative difference below which two numbers are equal."""
 
@@ -27,11 +28,13 @@ def fulfilled(table: pd.DataFrame, asked: str) -> np.ndarray:
     lexer = shlex.shlex(asked, posix=True, punctuation_chars=False)
     lexer.whitespace_split, lexer.commenters, lexer.escape = True, "", ""
     try:
-        parts = list(lexer)
+        parts = [part for one in lexer if (part := one.rstrip(","))]
     except ValueError:
         raise AblationsError(f"The filter `{asked}` opens a quotation mark and does not close it.") from None
     found = np.full(len(table), True)
     for part in parts:
+        if part.startswith(COMPARISON_SIGNS):
+            raise AblationsError(f"`{part}` compares nothing; a comparison has no spaces, as in `seed=2`.")
         compared = COMPARISON.fullmatch(part)
         found &= _has_word(table, part) if compared is None else _compared(table, *compared.groups())
     return found
@@ -45,7 +48,7 @@ def _has_word(table: pd.DataFrame, word: str) -> np.ndarray:
 
 
 def _compared(table: pd.DataFrame, name: str, sign: str, wanted: str) -> np.ndarray:
-    name = column_named(name, list(table.columns))
+    name, sign = column_named(name, list(table.columns)), "=" if sign == "==" else sign
     column = pd.Series(table[name])
     if not pd.api.types.is_numeric_dtype(column):
         if sign not in ("=", "!="):

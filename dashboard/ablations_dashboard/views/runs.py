@@ -136,7 +136,7 @@ def choose_rows(sweep: StartedSweep, table: pd.DataFrame, settings: Sequence[str
     key = widget_key("where")
     st.session_state.setdefault(key, next(iter(in_url("where")), ""))
     with left:
-        asked = st.text_input("Filter", key=key, placeholder="failed, learning_rate>0.0001, seed=2", help=HELP)
+        asked = st.text_input("Filter", key=key, placeholder="failed learning_rate>0.0001 seed=2", help=HELP)
     put_in_url("where", [asked] if asked else [])
     found = fulfilled(table, asked)
     number = Counter(table["state"])

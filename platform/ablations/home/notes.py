@@ -34,7 +34,7 @@ NO_TEXT = re.compile("[\ud800-\udfff]")
 """What Python makes of bytes on a command line that are not UTF-8; no file can hold it."""
 MAX_TEXT = 2000
 """Limit on the characters of one note, so that it can be a tag in MLflow."""
-LATEST = 2.5e11
+LAST_TIME = 2.5e11
 """Seconds from 1970 to the year 9892; calendars here end with 9999."""
 
 
@@ -42,7 +42,7 @@ LATEST = 2.5e11
 class Note:
     """One note: `Note(at=1764167574.2, text="repeat with FP32")`."""
 
-    at: Annotated[float, Field(ge=0, le=LATEST)]
+    at: Annotated[float, Field(ge=0, le=LAST_TIME)]
     """Time of writing, in seconds since 1970."""
     text: str
 

@@ -17,7 +17,7 @@ from scalerl.run.run_folder import replace_folder
 
 PACKAGES = {"ablations": Path(__file__).parents[1], "scalerl": Path(scalerl.__path__[0])}
 
-LEFT_OUT = ("*.pyc*", "*.tmp.*", "*.lock")
+BEING_WRITTEN = ("*.pyc*", "*.tmp.*", "*.lock")
 """Files that Python and numba make, and remove again while they write. What else is in a `__pycache__` are compiled
 kernels, which a job would else compile anew."""
 
@@ -34,6 +34,6 @@ def take_snapshot(home: Home) -> Path:
         folder.parent.mkdir(parents=True, exist_ok=True)
         with replace_folder(folder) as partial:
             for name, root in PACKAGES.items():
-                shutil.copytree(root, partial / name, ignore=shutil.ignore_patterns(*LEFT_OUT))
+                shutil.copytree(root, partial / name, ignore=shutil.ignore_patterns(*BEING_WRITTEN))
             (partial / VERSION_FILE).write_text(code_version())
     return folder

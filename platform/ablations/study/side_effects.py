@@ -37,7 +37,7 @@ EVALUATION_SIZES = (
 """Settings of TRL and of scripts that say how many prompts are held out: 100, or `test[:100]`."""
 MOST_READ = 20_000
 """Rows of a data file that are read."""
-MOST_CHARACTERS = 50_000_000
+MOST_OF_DATA = 50_000_000
 """Characters of them; a file may be one line."""
 
 
@@ -181,7 +181,7 @@ def _mixed_column(path: Path, _: tuple[int, int]) -> str | None:
     with suppress(OSError, ValueError, AttributeError):
         refuse_unreadable(path)
         with path.open(errors="replace") as file:
-            lines = file.read(MOST_CHARACTERS).split("\n", MOST_READ)[:MOST_READ]
+            lines = file.read(MOST_OF_DATA).split("\n", MOST_READ)[:MOST_READ]
         for column, value in (pair for line in lines for pair in parsed_json(line).items()):
             kinds.setdefault(column, set()).add(float if type(value) is int else type(value))
     return next((column for column, found in kinds.items() if found >= {str, float}), None)
