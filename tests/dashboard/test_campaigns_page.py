@@ -31,7 +31,8 @@ def test_kept_and_discarded_proposals_are_shown_with_their_gains(monkeypatch, tm
     table = page.dataframe[0].value
     assert table["proposal"].tolist() == ["start", "wider", "broken"]
     assert table["answer"].tolist() == ["start", "keep", "discard: worse"]
-    assert len(figures_of(page)) == 1
+    (figure,) = figures_of(page)
+    assert figure["layout"]["xaxis"]["ticktext"] == ["0", "1"]
     shown = " ".join(one.value for one in page.caption).replace("\\", "")
     assert "at most one false keep in 95 % of campaigns of 20 proposals" in shown
     assert "Gain when kept +0.0650; by fresh runs +0.0600" in shown  # .47 and .46 less .40

@@ -5,7 +5,7 @@ from streamlit.testing.v1 import AppTest
 
 from ablations.report.documents.blocks import Cell, table_of_rows
 from ablations.terminal.visible import made_visible
-from ablations_dashboard.widgets.document import table_frame
+from ablations_dashboard.widgets.document import table_frame, wide_columns
 
 
 def page() -> None:
@@ -62,3 +62,14 @@ def test_equal_numbers_keep_their_texts_and_texts_without_a_number_are_shown():
     # A browser shows no text of a missing number.
     assert styled.data["A"].isna().tolist() == [False, False, False, False, True]
     assert max(styled.data["A"][2:4]) < min(styled.data["A"][:2])
+
+
+def test_a_long_text_among_short_ones_gets_a_column_as_wide_as_itself():
+    interval = "+0.0644 [0.0253, 0.1034]"
+    rows = [
+        {"proposal": f"p{at}", "gain": interval if at == 1 else "", "note": "w" * 200 * (at == 1)} for at in range(6)
+    ]
+    assert wide_columns(table_of_rows(rows[:5], name="t")) == {}
+    found = wide_columns(table_of_rows(rows, name="t"))
+    assert list(found) == ["gain"]
+    assert found["gain"]["width"] >= 7 * len(interval)

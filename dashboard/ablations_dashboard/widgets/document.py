@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping
 from itertools import groupby
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -17,6 +18,12 @@ from ablations_dashboard.widgets.figure import show_figure
 from ablations_dashboard.widgets.links import PageAddress, show_run_links
 from ablations_dashboard.widgets.table import show_table
 from ablations_dashboard.widgets.theme import is_dark
+
+LEAST_LEFT_OUT = 5
+"""Number of rows up to which the browser counts every text in the width of a column."""
+CHARACTER_PX, PADDING_PX = 8, 18
+WIDEST_PX = 400
+"""Limit on the width of a column; longer texts are prose, which a click shows whole."""
 
 
 def show_document(
@@ -47,7 +54,7 @@ def show_document(
                     if one.title:
                         st.markdown(f"**{in_markdown(one.title)}**")
                     csv = (sheets or {}).get(one.name) or texts_of(one).to_csv(index=False).encode()
-                    show_table(table_frame(one), name=f"{scope}-{one.name}", csv=csv)
+                    show_table(table_frame(one), name=f"{scope}-{one.name}", csv=csv, columns=wide_columns(one))
                     if notes := " ".join(filter(None, one.notes)):
                         st.caption(with_code(notes))
                 case Figure():
@@ -90,6 +97,20 @@ def table_frame(table: Table) -> Styler:
     for heading, by_number in shown.items():
         styled.format(lambda number, by_number=by_number: by_number.get(number, ""), subset=[heading])
     return styled
+
+
+def wide_columns(table: Table) -> dict[str, Any]:
+    """Widths of columns with few long texts.
+
+    In a column of more than five rows the browser leaves texts of more than twice the mean width out of the column's
+    width, and cuts them off. Widths by the number of characters are rough, so 1.5 times the mean counts here.
+    """
+    texts, found = texts_of(table), {}
+    for heading in texts.columns if len(texts) > LEAST_LEFT_OUT else ():
+        widths = [PADDING_PX + CHARACTER_PX * len(text) for text in texts[heading]]
+        if 1.5 * sum(widths) / len(widths) < max(widths) <= WIDEST_PX:
+            found[heading] = st.column_config.Column(width=max(widths))
+    return found
 
 
 def texts_of(table: Table) -> pd.DataFrame:

@@ -14,6 +14,8 @@ from ablations.text import four_digits, interval_text
 from scalerl.quantities import counted
 
 FORM = ".4f"
+MOST_PROPOSALS_NUMBERED = 10
+"""Limit on the proposals whose numbers label the axis, within a factor of two."""
 REASONS = {
     "keep": "it is better than the best so far",
     "worse": "it is worse than the best so far",
@@ -156,7 +158,7 @@ def campaign_document(campaign: Campaign) -> Blocks:
             [_row(campaign, one) for one in campaign.candidates.values()],
             name="proposals",
             kinds={"answer": "words", "what changed": "prose"},
-            notes=("gain: when decided, or so far. afresh: by runs that did not choose it.",),
+            notes=("gain: when it was decided, or so far. afresh: by runs made after it was kept.",),
         ),
     ]
 
@@ -199,8 +201,10 @@ def _figure(campaign: Campaign) -> Figure:
         _series("when kept", [0, *(one.number for one in kept)], [0.0, *seemed], [0.0] * (len(kept) + 1), 1),
         _series("by fresh runs", [0, *(at for at, _ in afresh)], [0.0, *sums], [0.0, *halves], 0),
     ]
+    last = max(one.number for one in kept)
+    every = max(1, last // MOST_PROPOSALS_NUMBERED)
     panel = Panel(
-        x=Axis(title="proposal"),
+        x=Axis(title="proposal", ticks=tuple((at, str(at)) for at in range(0, last + 1, every))),
         y=Axis(title="gain over the start"),
         marks=marks,
         rules=[DottedLine(y=0.0)],
@@ -208,8 +212,8 @@ def _figure(campaign: Campaign) -> Figure:
     )
     alt = "Cumulative gain of the kept proposals over the start"
     caption = (
-        "The gains of the keeps added up. When kept: by the runs that chose them, which flatter. By fresh runs: "
-        "without that luck, with 95 % intervals."
+        "The gains of the kept proposals, added up. When kept: measured by the runs that chose them, which flatters. "
+        "By fresh runs: without that luck, with 95 % intervals."
     )
     return Figure(name="gains", caption=caption, chart=Chart(alt=alt, panels=[panel], legend="below"))
 
