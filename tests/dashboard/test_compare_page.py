@@ -360,3 +360,12 @@ def test_only_runs_that_have_changed_are_read_again_and_all_of_them_together(tmp
     assert again.runs[1] is first.runs[1]
     kept = [len(variant.runs) for variant in again.variants]
     assert kept == [len(variant.runs) for variant in sweep.plan.variants]
+
+
+def test_the_compute_spent_is_said_where_a_run_has_failed(monkeypatch, tmp_path):
+    sweep = make_home(tmp_path)
+    failed = sweep.plan.runs[1]
+    write_state(sweep.home, failed.id, "failed", compute=500.0, message="Diverged")
+    page = open_page(monkeypatch, tmp_path, "compare")
+    said = " ".join([*(one.value for one in page.caption), *(one.proto.text for one in page.get("progress"))])
+    assert "75% of the compute of 3 runs, 4,500 modelled GPU-hours spent" in said.replace("\\", "")
