@@ -112,5 +112,5 @@ def show_trial_table(record: SearchRecord, sweep: StartedSweep) -> None:
     st.header("Trials")
     if not record.trials:
         st.info("No trial has been proposed yet.")
-    space = Folded(title="What may be tried", blocks=[space_table(record)])
+    space = Folded(title="Search space", blocks=[space_table(record)])
     show_document([*([trials_table(record)] if record.trials else ()), space], scope=sweep.name)

@@ -56,6 +56,16 @@ def test_the_best_of_those_that_beat_the_reference_leads_with_what_it_changes(de
     assert headline(alone)[0].endswith("at equal compute, but not with an interval corrected for 2 comparisons.")
 
 
+def test_several_ceilings_without_a_difference_share_a_sentence(decided):
+    alike = with_line(
+        decided,
+        "loo-loss",
+        answers={"ceiling": {"verdict": "no difference seen", "estimate": 0.0, "lo": -0.01, "hi": 0.01}},
+    )
+    said = "No difference is seen between the ceiling of scalerl and those of loo-loss and loo-curriculum."
+    assert said in headline(alike)
+
+
 def test_what_is_undecided_is_named_with_what_it_would_cost_to_know(decided):
     # A half-width of .03 is to become .025: 3 seeds times (.03 / .025)^2 are 4.3, so 5, of it and of the reference.
     unsure = with_level(decided, "loo-curriculum", "cannot tell", 0.01, -0.02, 0.04)

@@ -105,7 +105,7 @@ def _calibration_note(found: SweepForecast) -> str:
             "so that is the forecast here. `--backtest` shows both."
         )
     return (
-        f"How far such forecasts of the {runs} lay off, from their first parts, shifts the estimates and sets the "
+        f"How far such forecasts of the {runs} were off, from their first parts, shifts the estimates and sets the "
         "intervals. `--backtest` shows them."
     )
 

@@ -156,7 +156,8 @@ def _ceilings(reference: str, lines: Sequence[VariantResult], verdict: str) -> s
     if not found or len(lines) > MOST_SUMMED_UP:
         return ""
     if verdict == NO_DIFFERENCE:
-        return f"No difference is seen between the ceilings of {reference} and {_named([*found], of=len(lines))}."
+        between = f"the ceilings of {reference} and" if len(found) == 1 else f"the ceiling of {reference} and those of"
+        return f"No difference is seen between {between} {_named([*found], of=len(lines))}."
     sign = 1 if verdict == CEILING.higher else -1
     sizes = sorted(sign * one.estimate for one in found.values() if one.estimate is not None)
     by = " to ".join(f"{one:.3f}" for one in (*sizes[:1], *sizes[1:][-1:]))
