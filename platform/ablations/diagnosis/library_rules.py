@@ -27,7 +27,8 @@ STEPS_NAMED = 3
 
 
 def not_a_number(history: History) -> Symptom | None:
-    """Losses, gradients or entropies that were NaN; of gradients, overflows of FP16 at the start are usual."""
+    """Losses, gradients or entropies that were NaN, or infinite; of gradients, overflows of FP16 at the start are
+    usual."""
     rows = [row for row in history.steps if row.get("not_finite")]
     names = sorted({name for row in rows for name in row["not_finite"]})
     is_last = bool(rows) and rows[-1] is history.steps[-1]
@@ -35,8 +36,8 @@ def not_a_number(history: History) -> Symptom | None:
         return None
     after = "at the last step too, so the weights may be NaN" if is_last else "not later, so the last value hides it"
     return Symptom(
-        text=f"{' and '.join(names)} {'was' if len(names) == 1 else 'were'} NaN at {counted(len(rows), 'step')}, "
-        f"{after}; transformers logs 0 or a mean for a loss that is NaN",
+        text=f"{' and '.join(names)} {'was' if len(names) == 1 else 'were'} NaN or infinite at "
+        f"{counted(len(rows), 'step')}, {after}; transformers logs 0 or a mean for a loss that is NaN",
         change="look at the batch of the first such step, set logging_nan_inf_filter: false, and compare only what "
         "comes before it",
         since=int(rows[0]["step"]),

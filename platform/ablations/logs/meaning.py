@@ -275,7 +275,14 @@ def _early_end(step: np.ndarray, is_scored: np.ndarray, compute: np.ndarray) -> 
 
 
 def steps_of_rows(log: Log, meaning: LogMeaning, found: Expressions) -> np.ndarray:
-    """The step of every row; NaN for rows that belong to none."""
+    """The step of every row; NaN for rows that belong to none. AblationsError for an infinite one."""
+    steps = _steps_of_rows(log, meaning, found)
+    if (rows := np.flatnonzero(np.isinf(steps))).size:
+        raise AblationsError(f"{log.place}: the step of row {rows[0] + 1:,} is infinite; correct or remove this row")
+    return steps
+
+
+def _steps_of_rows(log: Log, meaning: LogMeaning, found: Expressions) -> np.ndarray:
     if found.step is not None:
         needed = {column: log.columns[column] for column in columns_of(found.step)}
         return evaluate(found.step, needed, max((len(values) for values in needed.values()), default=0))

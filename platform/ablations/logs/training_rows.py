@@ -81,10 +81,13 @@ def _rows(values: StepValues, names: Mapping[str, str], spent: np.ndarray) -> tu
 
 
 def _not_a_number(log: Log, counting: CountingRows, names: Mapping[str, str]) -> dict[int, TrainRow]:
-    """The columns that were logged as NaN, by step."""
+    """The columns that were logged as NaN, or, but for gradients, as infinite, by step."""
     found: dict[int, TrainRow] = {}
     for name, own in names.items():
-        rows = np.isin(counting.places, log.nan_rows(name)) & ~np.isnan(counting.steps)
+        bad = log.nan_rows(name)
+        if own != "grad_norm":  # a gradient that overflows is infinite, and its step is skipped
+            bad = np.union1d(bad, np.flatnonzero(np.isinf(log.columns[name])))
+        rows = np.isin(counting.places, bad) & ~np.isnan(counting.steps)
         for step in counting.steps[rows].astype(int).tolist() if own in NOT_A_NUMBER else ():
             found.setdefault(step, {"not_finite": []})["not_finite"].append(own)
     return found

@@ -18,6 +18,7 @@ from imported import history_of_log
 from ablations.diagnosis.diagnose import diagnose
 from ablations.diagnosis.history import History
 from ablations.diagnosis.library_rules import LIBRARY_RULES
+from ablations.errors import AblationsError
 
 transformers = pytest.importorskip("transformers", reason="transformers writes these logs", exc_type=ImportError)
 STEPS = 120
@@ -140,7 +141,11 @@ def test_a_loss_that_reads_0_after_a_nan_is_named(tmp_path):
         trl_log(tmp_path, loss=lambda step: 0.01 * (step < 50), grad_norm=lambda step: 0.5 if step < 50 else math.nan)
     )
     one = found["not a number"]
-    assert (one.since_step, "grad_norm was NaN at 71 steps" in one.text, "so the weights may be NaN" in one.text) == (
+    assert (
+        one.since_step,
+        "grad_norm was NaN or infinite at 71 steps" in one.text,
+        "so the weights may be NaN" in one.text,
+    ) == (
         50,
         True,
         True,
@@ -162,7 +167,25 @@ def verl_log(folder, skips=(), **columns):
 def test_a_nan_that_later_values_hide_is_named(tmp_path):
     found = found_in(verl_log(tmp_path, **{"actor/pg_loss": lambda step: math.nan if step == 70 else 0.01}), "verl")
     assert [*found] == ["not a number"]
-    assert "loss was NaN at 1 step, not later, so the last value hides it" in found["not a number"].text
+    assert "loss was NaN or infinite at 1 step, not later, so the last value hides it" in found["not a number"].text
+
+
+def test_an_infinite_loss_is_named_and_an_infinite_gradient_is_not(tmp_path):
+    """Mixed precision logs an infinite gradient where it skips a step, as it should."""
+    found = found_in(verl_log(tmp_path, **{"actor/pg_loss": lambda step: math.inf if step > 117 else 0.01}), "verl")
+    assert [*found] == ["not a number"]
+    assert found["not a number"].since_step == 118
+    assert "loss was NaN or infinite at 3 steps, at the last step too" in found["not a number"].text
+    assert not found_in(verl_log(tmp_path, **{"actor/grad_norm": lambda _: math.inf}), "verl")
+
+
+def test_an_infinite_step_is_refused_with_its_row(tmp_path):
+    path = trl_log(tmp_path)
+    log = json.loads(path.read_text())
+    log["log_history"][4]["step"] = math.inf
+    path.write_text(json.dumps(log))
+    with pytest.raises(AblationsError, match=r"trainer_state.json: the step of row 5 is infinite; correct or remove"):
+        found_in(path)
 
 
 CALLS_WITHOUT_A_STEP = """
