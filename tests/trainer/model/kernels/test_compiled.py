@@ -4,6 +4,8 @@ import os
 import subprocess
 import sys
 
+import pytest
+
 from ablations.home.home import Home
 from ablations.pools.code_snapshot import take_snapshot
 
@@ -36,6 +38,35 @@ def test_the_first_process_of_an_install_computes_the_bits_of_the_next(tmp_path)
     assert list(tmp_path.rglob("*decode_layer*.nbc"))  # kept where this test says, so compiled by the first
     assert first.stdout == second.stdout
     assert len(first.stdout) == 65
+
+
+KERNEL = """
+from scalerl.model.kernels.compiled import kernel
+
+@kernel
+def doubled(x):
+    return 2 * x
+
+print(doubled(1.5), doubled.stats.cache_hits)
+"""
+
+
+@pytest.mark.parametrize("ending", ["nbi", "nbc"])
+@pytest.mark.parametrize("left", [0, 20])
+def test_kept_code_that_was_cut_short_is_made_anew(tmp_path, ending, left):
+    (tmp_path / "program.py").write_text(KERNEL)
+    env = os.environ | {
+        "NUMBA_CACHE_DIR": str(tmp_path / "kept"),
+        "PYTHONPATH": os.pathsep.join(filter(None, sys.path)),
+    }
+    env |= {"SCALERL_COMPILES_KERNELS": "1"}
+    run, printed = [sys.executable, str(tmp_path / "program.py")], []
+    for _ in range(3):
+        printed.append(subprocess.run(run, env=env, capture_output=True, text=True, check=True).stdout.split())
+        if len(printed) == 1:
+            (kept,) = (tmp_path / "kept").rglob(f"*doubled*.{ending}")
+            os.truncate(kept, left)
+    assert printed == [["3.0", "Counter()"]] * 2 + [["3.0", "Counter({(float64,):", "1})"]]
 
 
 def test_a_copy_of_the_package_with_its_kept_code_compiles_nothing(tmp_path):

@@ -29,6 +29,8 @@ FASTMATH = {"reassoc", "contract", "arcp", "nsz"}
 them."""
 COMPILES = "SCALERL_COMPILES_KERNELS"
 """Variable of the process that compiles."""
+CUT_SHORT = (EOFError, pickle.UnpicklingError)
+"""What a file raises of which only the beginning was copied or written."""
 
 
 HERE = Path(__file__).parent
@@ -74,7 +76,7 @@ class _Kept(FunctionCache):
 
     def load_overload(self, sig: Any, target_context: Any) -> Any:
         """The kept code of a signature; None, so that this process compiles it, only if no other could."""
-        found = super().load_overload(sig, target_context)
+        found = self._kept(sig, target_context)
         if COMPILES in os.environ:
             return found
         asked = (self.function.__module__, self.function.__name__, sig)
@@ -83,15 +85,24 @@ class _Kept(FunctionCache):
             for what in (None, asked):
                 if found is None:
                     with FileLock(Path(self.cache_path) / "kernels.lock"):
-                        found = super().load_overload(sig, target_context)
+                        found = self._kept(sig, target_context)
                         if found is None:
                             _compile_elsewhere(what)
-                    found = found or super().load_overload(sig, target_context)
+                    found = found or self._kept(sig, target_context)
         return found
+
+    def _kept(self, sig: Any, target_context: Any) -> Any:
+        """The kept code; None if there is none, or if its files were cut short, which are then begun anew."""
+        try:
+            return super().load_overload(sig, target_context)
+        except CUT_SHORT:
+            with suppress(OSError):
+                self.flush()
+            return None
 
     def save_overload(self, sig: Any, data: Any) -> None:
         """Keep the code if the folder can be written."""
-        with suppress(OSError):
+        with suppress(OSError, *CUT_SHORT):
             super().save_overload(sig, data)
 
 
