@@ -129,7 +129,7 @@ def section(card: Card, differing: Sequence[str], page: str) -> str:
     for one in card_document(card, differing)[1:]:
         blocks += [differences(card)] if isinstance(one, Figure) else []
         blocks.append(made if one == Text(text=plan.command) else one)
-    text = markdown_document(blocks).replace("(curves.png)", f"({page}/{plan.sweep}.png)")
+    text = markdown_document(blocks).replace("(curves.png)", f"({page}/{plan.sweep}.png)").replace("\n## ", "\n### ")
     has_card = (RESULTS / page / f"{plan.sweep}.md").exists()
     text += f"\nIts curves are [a data set with a card]({page}/{plan.sweep}.md).\n" if has_card else ""
     return f"## {plan.sweep}\n\n**{tally_text(card.claims)}**\n\n{text}"
