@@ -50,7 +50,7 @@ WHOLE: dict[str, Any] = {
     "name": "part",
     "reference": "scalerl",
     "scale": "smoke",
-    "variants": {"dapo": {"loss.type": "dapo"}, "small": {"batch.prompts": 24}},
+    "variants": {"dapo": {"loss.type": "dapo"}, "small": {"batch.prompts": 20}},
 }
 """A sweep file that the parts of one on the pages are put into."""
 MEANT = {
