@@ -49,7 +49,7 @@ def test_the_verdicts_are_those_of_the_text(facts):
     assert verdicts(facts.readme, "ppo-off-policy-8") == expected
     assert verdicts(facts.added, "in_turns") == expected
     assert verdicts(facts.added, "dapo") == ["cannot tell", "no difference seen", "no difference seen"]
-    assert verdicts(facts.twice, "in_turns") == ["no difference seen", "cannot tell", "more compute"]
+    assert verdicts(facts.twice, "in_turns") == ["no difference seen", "no difference seen", "more compute"]
 
 
 def test_the_figure_is_what_the_code_draws_of_the_kept_runs(facts):
