@@ -42,11 +42,11 @@ LEFT_BY_OTHER_SWEEPS = {
     *("sweeps/<name>/ray/driver.log", "sweeps/<name>/ray/<attempt>/"),
     *("runs/<id>/logs/attempt-<n>.node-<k>.log", "runs/<id>/meeting.json", "runs/<id>/weights/"),
     *("curves/<key>/", "sweeps/<name>/background.log", "runs/<id>/source.json", "sweeps/<name>/sources.json"),
-    "campaigns/<name>/ledger.jsonl",
+    *("campaigns/<name>/ledger.jsonl", "notes.lock", "sweeps/<name>/notes.json", "runs/<id>/notes.json"),
     *("runs/<id>/evaluations/", "runs/<id>/own/", "runs/<id>/work/", "runs/<id>/config.yaml"),
 }
 """With other sweeps, stop rules, a search, `platform reproduce` or `cancel`, Slurm, Ray, several nodes, the user's own
-functions, programs, imported runs, logs of other trainers, a campaign, or an agent."""
+functions, programs, imported runs, logs of other trainers, a campaign, notes, or an agent."""
 
 
 def test_a_sweep_trains_every_run_once_and_is_extended_by_a_larger_budget(platform, study, trained, home):
