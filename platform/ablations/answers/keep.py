@@ -5,7 +5,8 @@ After n runs of the proposal, for n in JUDGED_AT, its mean is compared with that
 
     T_n = (mean_p - mean_b) / (s sqrt(1 / n + 1 / m))         Student's t, with the degrees of freedom of s
 
-s is the run-to-run standard deviation within the candidates of the whole campaign. The proposal may be kept with
+s is the run-to-run standard deviation within the candidates of the whole campaign; a side that scatters more by an F
+test has its own, and its own degrees of freedom. The proposal may be kept with
 probability `level` although it is no better. Each look spends a share of that, fixed beforehand (Lan and DeMets 1983,
 Discrete sequential boundaries for clinical trials), so by Bonferroni's inequality all looks together spend no more:
 
@@ -69,22 +70,21 @@ class Look:
 class Judged:
     """What the runs of a proposal say at their last look.
 
-    Judged(word="again", gain=Interval(estimate=0.021, lo=-0.004, hi=0.046), num_runs=2, due=4, enough=8, sd=0.012,
+    Judged(word="again", gain=Interval(estimate=0.021, lo=-0.004, hi=0.046), num_runs=2, enough=8, sd=0.012,
       margin=0.012)
     """
 
     word: Conclusion
-    gain: Interval | None
-    """Mean of the proposal less that of the best, None before a look; intervals of all looks hold at once in 95 %."""
-    num_runs: int
+    gain: Interval | None = None
+    """Mean of the proposal less that of the best, None before a look and while no candidate's runs differ; intervals of
+    all looks hold at once in 95 %."""
+    num_runs: int = 0
     """Runs of the proposal that were judged; 0 before the first look."""
-    due: int
-    """Runs in all at the next look; 0 once decided."""
-    enough: int | None
+    enough: int | None = None
     """Runs in all that keep it with a chance of 80 % if its gain is as large as seen; None if the most are too few."""
-    sd: float | None
+    sd: float | None = None
     """Run-to-run standard deviation."""
-    margin: float | None
+    margin: float | None = None
     """The smallest gain worth having."""
 
 
@@ -93,37 +93,42 @@ def judge(looks: Sequence[Look], *, level: float, margin: float | None) -> Judge
 
     `margin` is the smallest gain worth having, by default one standard deviation.
     """
-    due = JUDGED_AT[min(len(looks), len(JUDGED_AT) - 1)]
-    found = Judged(word="again", gain=None, num_runs=0, due=due, enough=None, sd=None, margin=margin)
+    found = Judged(word="again")
     for place, look in enumerate(looks):
-        spread = run_to_run([Repeats.of(one, [0.0] * len(one)) for one in look.groups]).within
-        if spread.freedom > 0 and spread.sd > LEAST_SPREAD:
-            found = _judged_at(place, look, spread, level=level, margin=margin)
+        found = _judged_at(place, look, level=level, margin=margin)
         if found.word != "again":
             break
     return found
 
 
-def _judged_at(place: int, look: Look, spread: CommonSpread, *, level: float, margin: float | None) -> Judged:
-    n, m, sd, freedom = len(look.proposal), len(look.best), spread.sd, spread.freedom
-    own = float(np.var(look.proposal, ddof=1)) if n > 1 else 0.0
-    variance = sd**2
-    if n > 1 and fdtrc(n - 1, freedom, own / variance) < STANDS_OUT:  # it scatters more than others
-        variance, freedom = own, n - 1.0
-    gain = float(np.mean(look.proposal) - np.mean(look.best))
-    error, worth = math.sqrt(variance / n + sd**2 / m), sd if margin is None else margin
+def _judged_at(place: int, look: Look, *, level: float, margin: float | None) -> Judged:
+    n, m = len(look.proposal), len(look.best)
+    spread = run_to_run([Repeats.of(one, [0.0] * len(one)) for one in look.groups]).within
+    if not (spread.freedom > 0 and spread.sd > LEAST_SPREAD):
+        return Judged(word="spent" if place == len(JUDGED_AT) - 1 else "again", num_runs=n)
+    variances, freedoms = zip(*(_variance(side, spread) for side in (look.proposal, look.best)), strict=True)
+    gain, freedom = float(np.mean(look.proposal) - np.mean(look.best)), min(freedoms)
+    error = math.sqrt(variances[0] / n + variances[1] / m)
+    worth = spread.sd if margin is None else margin
     word = CONCLUSIONS[int(words_at(place, gain, error, freedom, level=level, margin=worth))]
     half = float(stdtrit(freedom, 1 - TAIL * LEFT_AT[place])) * error
-    is_open = word == "again"
     return Judged(
         word=word,
         gain=Interval(estimate=gain, lo=gain - half, hi=gain + half),
         num_runs=n,
-        due=JUDGED_AT[place + 1] if is_open else 0,
-        enough=_enough(gain, math.sqrt(variance), freedom, m, place, level) if is_open else None,
-        sd=sd,
+        enough=_enough(gain, variances, freedom, m, place, level) if word == "again" else None,
+        sd=spread.sd,
         margin=worth,
     )
+
+
+def _variance(scores: Sequence[float], spread: CommonSpread) -> tuple[float, float]:
+    """The variance of a candidate's runs and its degrees of freedom: the common one, or its own if that is larger by an
+    F test."""
+    own, freedom = (float(np.var(scores, ddof=1)), len(scores) - 1.0) if len(scores) > 1 else (0.0, 0.0)
+    if freedom and fdtrc(freedom, spread.freedom, own / spread.sd**2) < STANDS_OUT:
+        return own, freedom
+    return spread.sd**2, spread.freedom
 
 
 def words_at(place: int, gain: Any, error: Any, freedom: Any, *, level: Any, margin: Any) -> np.ndarray:
@@ -137,11 +142,13 @@ def words_at(place: int, gain: Any, error: Any, freedom: Any, *, level: Any, mar
     return np.select([kept, worse, without], [1, 2, 3], 4 if place == len(JUDGED_AT) - 1 else 0)
 
 
-def _enough(gain: float, sd: float, freedom: float, num_best: int, place: int, level: float) -> int | None:
+def _enough(
+    gain: float, variances: Sequence[float], freedom: float, num_best: int, place: int, level: float
+) -> int | None:
     """The first later look at which a gain of this size leads to a keep with the chance POWER."""
     for later in range(place + 1, len(JUDGED_AT)):
         best = min(num_best + JUDGED_AT[later] - JUDGED_AT[place], WINDOW)
-        error = sd * math.sqrt(1 / JUDGED_AT[later] + 1 / best)
+        error = math.sqrt(variances[0] / JUDGED_AT[later] + variances[1] / best)
         if stdtr(freedom, gain / error - stdtrit(freedom, 1 - KEPT_AT[later] * level)) >= POWER:
             return JUDGED_AT[later]
     return None

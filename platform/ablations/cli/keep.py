@@ -1,5 +1,6 @@
 """The commands of a loop that improves by itself: campaign, keep."""
 
+import math
 import socket
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Literal
@@ -13,6 +14,7 @@ from ablations.cli.output import console, print_json, tell
 from ablations.errors import AblationsError
 from ablations.home.home import find_home
 from scalerl.durable import write_atomically
+from scalerl.quantities import counted
 
 if TYPE_CHECKING:
     from ablations.findings.fair_runs import NewRun
@@ -40,7 +42,7 @@ def campaign(
         Path | None,
         typer.Option(exists=True, dir_okay=False, help="File of evaluation prompts, for `platform keep --trained-on`."),
     ] = None,
-    to: Annotated[Path | None, typer.Option(help="Also write what is shown to this HTML file.")] = None,
+    to: Annotated[Path | None, typer.Option(dir_okay=False, help="Also write what is shown to this HTML file.")] = None,
     home: HomeOption = None,
     as_json: JsonOption = False,
 ) -> None:
@@ -53,8 +55,10 @@ def campaign(
 
     given = {"promise": promise, "margin": margin, "ceiling": ceiling, "evaluation": evaluation}
     terms = {key: value for key, value in given.items() if value is not None}
-    if margin is not None and not margin > 0:
+    if margin is not None and not 0 < margin < math.inf:
         raise AblationsError(f"--margin: found {margin:g}; must be above 0")
+    if ceiling is not None and not math.isfinite(ceiling):
+        raise AblationsError(f"--ceiling: found {ceiling:g}; must be a number; without a ceiling leave the option out")
     if proposals is None:
         refuse_idle("a campaign that is shown", {f"--{key}": value for key, value in terms.items()})
         found = read_campaign(find_home(home), name)
@@ -117,6 +121,9 @@ def keep(
         ),
     ] = None,
     says: Annotated[str, typer.Option(help="What the proposal changes, for the record.")] = "",
+    withdraw: Annotated[
+        float | None, typer.Option(help="Take back a mistyped score of the proposal; --says may tell why.")
+    ] = None,
     home: HomeOption = None,
     as_json: JsonOption = False,
 ) -> None:
@@ -127,10 +134,11 @@ def keep(
     """
     from ablations.findings.campaign import BEST_SO_FAR, opened
     from ablations.findings.fair_runs import identity_of_files, refuse_evaluation_prompts
-    from ablations.report.documents.campaign import answer_json, answer_lines, best_lines, lines_on_same
+    from ablations.report.documents import campaign as words
 
-    new, identity = bare_scores(score or [], condition or []), identity_of_files(code or [])
-    with opened(find_home(home), campaign) as found:
+    where, unfinished, step = find_home(home), 0, None
+    new, identity = bare_scores(score or [], condition or []), identity_of_files(code or [], home=where.path)
+    with opened(where, campaign) as found:
         if trained_on is not None:
             if not found.terms.evaluation:
                 raise AblationsError(
@@ -138,30 +146,39 @@ def keep(
                 )
             refuse_evaluation_prompts(trained_on, Path(found.terms.evaluation))
         if runs:
-            refuse_idle("runs", {"--score": score, "--code": code, "--condition": condition})
-            known = found.candidates.get(proposal) or (found.best if proposal == BEST_SO_FAR else None)
+            refuse_idle("runs", {"--score": score, "--code": code, "--condition": condition, "--withdraw": withdraw})
             at = next((run.conditions.get("budget") for run in found.runs), None)
-            is_start = not found.candidates or (known is not None and known.number == 0)
-            named = variant or (None if is_start else known.name if known else proposal)
-            new, identity = measured(home, runs, named, log, gpus, at)
+            one = found.candidates.get(proposal) or (found.best if proposal == BEST_SO_FAR else None)
+            is_start = not found.candidates or (one is not None and one.number == 0)
+            named = variant or (None if is_start else one.name if one else proposal)
+            new, identity, unfinished = measured(home, runs, named, log, gpus, at)
         else:
             refuse_idle("--score", {"--variant": variant, "--log": log, "--gpus": gpus})
-        step = None
+        if withdraw is not None:
+            refuse_idle("--withdraw", {"--score": score, "--code": code})
+            found.withdraw(proposal, withdraw, says)
+            says = ""
         if (other := found.same_as(proposal, identity)) is not None:
-            lines, exit_code = lines_on_same(proposal, other), SAME_AS_BEFORE
+            lines, exit_code = words.lines_on_same(proposal, other), SAME_AS_BEFORE
         else:
+            known = {BEST_SO_FAR, *found.candidates}
             candidate = found.add(proposal, new, identity=identity, says=says)
-            if candidate is found.best and (new or not candidate.number or proposal == BEST_SO_FAR):
-                lines, exit_code = best_lines(found), KEEP if found.is_measured else RUN_AGAIN
-            elif candidate.decision is not None:
-                lines = [f"{candidate.name} was decided before: {candidate.decision['word']}.", *best_lines(found)]
-                exit_code = KEEP if candidate.decision["word"] == "keep" else DISCARD
+            is_asked_as_best = new or withdraw is not None or not candidate.number or proposal == BEST_SO_FAR
+            if candidate is found.best and is_asked_as_best:
+                lines, exit_code = words.best_lines(found), KEEP if found.is_measured else RUN_AGAIN
+            elif candidate.decision is not None or not candidate.number:
+                lines = [words.line_on_known(candidate), *words.best_lines(found)]
+                exit_code = KEEP if candidate.number in found.kept else DISCARD
             else:
                 step = found.decide(candidate)
-                lines = answer_lines(found, step)
+                lines = words.answer_lines(found, step)
                 exit_code = {"keep": KEEP, "again": RUN_AGAIN}.get(step.word, DISCARD)
+            told = [] if proposal in known else words.lines_on_new(found, candidate)
+            told += words.odd_score_lines(found, candidate) if new else []
+            told += [f"{counted(unfinished, 'run')} of it still to end: ask again then."] if unfinished else []
+            lines[-1:-1] = told
     if as_json:
-        print_json(answer_json(found, step, lines, exit_code))
+        print_json(words.answer_json(found, step, lines, exit_code))
     else:
         tell("\n".join(lines))
     raise typer.Exit(exit_code)
@@ -183,9 +200,9 @@ def bare_scores(scores: list[float], conditions: list[str]) -> "list[NewRun]":
 
 def measured(
     home: Path | None, names: list[str], variant: str | None, log: str | None, gpus: float | None, budget: str | None
-) -> "tuple[list[NewRun], str]":
-    """The runs of a sweep's variant, or of logs, at the compute of the campaign, and the identity of their recipe; None
-    is the reference."""
+) -> "tuple[list[NewRun], str, int]":
+    """What `runs_of_sweep` gives for a sweep's variant, or logs, at the compute of the campaign; None is the
+    reference."""
     from ablations.cli.read import foreign_runs, given
     from ablations.findings.fair_runs import runs_of_sweep
 

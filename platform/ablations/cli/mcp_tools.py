@@ -150,7 +150,7 @@ class Tools:
 
     def campaign_new(
         self,
-        campaign: Annotated[str, Field(description="Name of the campaign.")],
+        campaign: CampaignName,
         proposals: Annotated[int, Field(description="How many proposals you will try at most.")] = 200,
         promise: Annotated[
             Literal["at_most_one", "fdr"],
@@ -195,10 +195,11 @@ class Tools:
         condition: Annotated[
             Sequence[str], Field(description="name=value that all runs share, such as evaluation=held-out-2.")
         ] = (),
+        withdraw: Annotated[float | None, Field(description="Take back a mistyped score of the proposal.")] = None,
     ) -> CallToolResult:
         """Record new runs of a proposal, of the start, or of "best", the best so far; the answer is keep, discard, run
         again or same as before, and its last line says what to do next. Ask as often as you like."""
-        options = {"score": score, "variant": variant, "code": code, "condition": condition}
+        options = {"score": score, "variant": variant, "code": code, "condition": condition, "withdraw": withdraw}
         return self._said("keep", [campaign, proposal, sweep], **options)
 
     def _spent(self) -> float:

@@ -6,13 +6,14 @@
     {"line": 3, "kind": "run", "of": "start", "score": 0.413, "source": "", "compute": null, "conditions": {...}, ...}
     {"line": 9, "kind": "decision", "of": "wider", "word": "keep", "level": 0.0046, "gain": 0.021, ...}
 
+`told` adds what was not said of a proposal at first, and `withdrawal` takes back a score that was mistyped.
 The first proposal is where the campaign starts, and its best until another is kept. Everything else follows from the
 lines (`ablations.home.ledger`): each run of the best is one of the campaign's latest, and after a keep the new best is
 measured afresh, since the runs by which it was chosen flatter it.
 """
 
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass, field
 from functools import cached_property
@@ -51,14 +52,10 @@ class CampaignTerms:
 
 
 @dataclass(frozen=True, kw_only=True)
-class CampaignRun:
+class CampaignRun(NewRun):
     """A run in the ledger: `CampaignRun(line=3, score=0.413)`."""
 
     line: int
-    score: float
-    source: str = ""
-    compute: float | None = None
-    conditions: Mapping[str, str] = field(default_factory=dict)
 
 
 @dataclass(kw_only=True)
@@ -93,13 +90,17 @@ class NextStep:
     """The judgement of a proposal, with the runs that are needed before the next one."""
 
     name: str
-    word: Conclusion
     judgement: Judged
     level: float
-    own_runs: int = 0
+    own_runs: int
     """Further runs of the proposal."""
-    best_runs: int = 0
+    best_runs: int
     """Further runs of the best."""
+
+    @property
+    def word(self) -> Conclusion:
+        """What the runs say."""
+        return self.judgement.word
 
 
 @dataclass(kw_only=True)
@@ -111,6 +112,7 @@ class Campaign:
     lines: list[dict[str, Any]]
     terms: CampaignTerms = CampaignTerms()
     candidates: dict[str, Candidate] = field(default_factory=dict)
+    num_withdrawn: int = 0
 
     def __post_init__(self) -> None:
         known, self.lines = self.lines, []
@@ -125,30 +127,36 @@ class Campaign:
                 case "proposal":
                     said = {name: line[name] for name in ("name", "line", "identity", "says")}
                     self.candidates[line["name"]] = Candidate(number=len(self.candidates), **said)
+                case "told":
+                    self.candidates[line["of"]].identity = line["identity"]
+                    self.candidates[line["of"]].says = line["says"]
                 case "run":
                     names = ("line", "score", "source", "compute", "conditions")
                     self.candidates[line["of"]].runs.append(CampaignRun(**{name: line[name] for name in names}))
+                case "withdrawal":
+                    one = self.candidates[line["of"]]
+                    one.runs = [run for run in one.runs if run.line != line["run"]]
+                    one.decision = one.decision if one.crowned else None
+                    self.num_withdrawn += 1
                 case _:
                     self.candidates[line["of"]].decision = line
         self.__dict__.pop("spread", None)
 
     @property
+    def bests(self) -> list[Candidate]:
+        """The start and every kept proposal, in order."""
+        crowned = [one for one in self.candidates.values() if one.crowned is not None]
+        return sorted(crowned, key=lambda one: one.crowned or 0)
+
+    @property
     def best(self) -> Candidate | None:
         """The best so far; None before the first proposal."""
-        crowned = [one for one in self.candidates.values() if one.crowned is not None]
-        return max(crowned, key=lambda one: one.crowned or 0, default=None)
+        return next(reversed(self.bests), None)
 
     @property
     def is_measured(self) -> bool:
         """True if proposals can be judged: the best has its first runs."""
         return self.best is not None and len(self.best.fresh) >= LEAST_OF_BEST
-
-    @property
-    def bests(self) -> list[Candidate]:
-        """The start and every kept proposal, in order."""
-        return sorted(
-            (one for one in self.candidates.values() if one.crowned is not None), key=lambda one: one.crowned or 0
-        )
 
     @property
     def kept(self) -> list[int]:
@@ -200,9 +208,7 @@ class Campaign:
         found = judge(looks, level=level, margin=self.terms.margin)
         if found.word != "again":
             own_runs = best_runs = 0
-        return NextStep(
-            name=proposal.name, word=found.word, judgement=found, level=level, own_runs=own_runs, best_runs=best_runs
-        )
+        return NextStep(name=proposal.name, judgement=found, level=level, own_runs=own_runs, best_runs=best_runs)
 
     def _looks(self, proposal: Candidate, best: Candidate) -> tuple[list[Look], int, int]:
         """The looks that the runs allow, and the runs of the proposal and of the best that the next one lacks.
@@ -238,40 +244,42 @@ class Campaign:
         return self.candidates[name]
 
     def same_as(self, name: str, identity: str) -> Candidate | None:
-        """The candidate with the code and settings of a new proposal; None if there is none."""
-        if name == BEST_SO_FAR or name in self.candidates or not identity:
+        """The candidate with the code and settings of a proposal that told none so far; None if there is none."""
+        known = self.candidates.get(name)
+        if name == BEST_SO_FAR or not identity or (known is not None and known.identity):
             return None
         return next((one for one in self.candidates.values() if one.identity == identity), None)
 
     def add(self, name: str, runs: Sequence[NewRun], *, identity: str = "", says: str = "") -> Candidate:
         """Record runs of a proposal, which begins with its first; within `opened`. Runs that are known are left out."""
         known = self.find(name) if name == BEST_SO_FAR or name in self.candidates else None
-        if known is not None and identity and known.identity not in ("", identity):
+        if known is None:
+            self._check_new(name)
+        elif identity and known.identity not in ("", identity):
             raise AblationsError(
                 f"proposal '{known.name}': its code or settings differ from those of its first run; give what has "
                 "changed another name"
             )
-        if known is None:
-            self._check_new(name)
-        if known is not None and known.decision is not None and known is not self.best and runs:
-            raise AblationsError(
-                f"proposal '{known.name}' was decided ({known.decision['word']}); propose it again under another name "
-                "if there is a reason to"
-            )
-        seen = {run.source for run in self.runs if run.source}
-        new = [run for run in runs if not run.source or run.source not in seen]
-        refuse_unfair(new, self.runs, self.terms)
-        written: list[dict[str, Any]] = []
-        if known is None:
-            written.append({"kind": "proposal", "name": name, "identity": identity, "says": cut_message(says, 300)})
         of = name if known is None else known.name
-        written += [{"kind": "run", "of": of, **asdict(run)} for run in new]
-        if written:
-            self._take(self.ledger.add(self.lines, written))
+        recorded = {run.source: one.name for one in self.candidates.values() for run in one.runs if run.source}
+        if others := [run for run in runs if recorded.get(run.source, of) != of]:
+            raise AblationsError(
+                f"run {others[0].source}: was recorded as one of {recorded[others[0].source]}, not {of}"
+            )
+        new = [run for run in runs if run.source not in recorded]
+        if known is not None and new:
+            self._check_open(known)
+        refuse_unfair(new, self.runs, self.terms.ceiling)
+        head = {"kind": "proposal", "name": name} if known is None else {"kind": "told", "of": of}
+        had = {} if known is None else {"identity": known.identity, "says": known.says}
+        said = {"identity": identity, "says": cut_message(says, 300)}
+        said = {key: value or had.get(key, "") for key, value in said.items()}
+        heads = [] if said == had else [head | said]
+        self._write([*heads, *({"kind": "run", "of": of, **asdict(run)} for run in new)])
         return self.candidates[of]
 
     def _check_new(self, name: str) -> None:
-        check_sweep_name(name)
+        check_sweep_name(name, "proposal")
         if name == BEST_SO_FAR:
             raise AblationsError(
                 f"'{BEST_SO_FAR}' stands for the best so far, and the campaign has none yet; name its start"
@@ -282,15 +290,41 @@ class Campaign:
                 "start another from its best"
             )
 
+    def _check_open(self, known: Candidate) -> None:
+        """Raise AblationsError if runs of a candidate no longer count."""
+        if known is self.best or (known.number and known.decision is None):
+            return
+        was = f"was decided ({known.decision['word']})" if known.decision else "was where the campaign started"
+        raise AblationsError(
+            f"proposal '{known.name}' {was}; propose it again under another name if there is a reason to"
+        )
+
+    def withdraw(self, name: str, score: float, says: str) -> Candidate:
+        """Take back the last run of a proposal with this score, which was mistyped, and a discard; within `opened`."""
+        known = self.find(name)
+        if known.decision is None or known.crowned:
+            self._check_open(known)
+        found = [run for run in known.runs if run.score == score and not run.source]
+        if not found:
+            scores = ", ".join(f"{run.score:g}" for run in known.runs if not run.source) or "none"
+            raise AblationsError(
+                f"--withdraw {score:g}: no such score of '{known.name}'; its typed scores are {scores}"
+            )
+        self._write([{"kind": "withdrawal", "of": known.name, "run": found[-1].line, "says": cut_message(says, 300)}])
+        return known
+
+    def _write(self, lines: Sequence[dict[str, Any]]) -> None:
+        if lines:
+            self._take(self.ledger.add(self.lines, lines))
+
     def decide(self, proposal: Candidate) -> NextStep:
         """Judge a proposal, and record a decision; within `opened`."""
         found = self.step(proposal)
         if found.word != "again":
             gain = found.judgement.gain
-            assert gain is not None
+            told = {"gain": gain and gain.estimate, "lo": gain and gain.lo, "hi": gain and gain.hi}
             decided = {"kind": "decision", "of": proposal.name, "word": found.word, "level": found.level}
-            told = {"gain": gain.estimate, "lo": gain.lo, "hi": gain.hi, "runs": found.judgement.num_runs}
-            self._take(self.ledger.add(self.lines, [decided | told]))
+            self._write([decided | told | {"runs": found.judgement.num_runs}])
         return found
 
     def gain_afresh(self, kept: Candidate) -> Interval | None:
@@ -327,6 +361,7 @@ def read_campaign(home: Home, name: str) -> Campaign:
 def opened(home: Home, name: str) -> Iterator[Campaign]:
     """A campaign that no other process writes meanwhile."""
     read_campaign(home, name)
+    home.require_writable()
     ledger = campaign_ledger(home, name)
     with ledger.locked() as lines:
         yield Campaign(name=name, ledger=ledger, lines=lines)
@@ -334,7 +369,7 @@ def opened(home: Home, name: str) -> Iterator[Campaign]:
 
 def new_campaign(home: Home, name: str, terms: CampaignTerms) -> Campaign:
     """Start a campaign; AblationsError if it exists."""
-    check_sweep_name(name)
+    check_sweep_name(name, "campaign")
     home.require_writable()
     ledger = campaign_ledger(home, name)
     with ledger.locked() as lines:

@@ -3,11 +3,12 @@
 import hashlib
 import json
 import math
-from collections.abc import Mapping, Sequence
+import os
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from fractions import Fraction
 from pathlib import Path
-from typing import Protocol
 
 from ablations.answers.footing import MOST_APART
 from ablations.answers.level import level_of
@@ -23,22 +24,8 @@ SHARES_UP_TO = 10_000
 COARSE_DIGITS = 7
 """Digits behind the point up to which two of a thousand runs may score the same by chance."""
 PROMPT_KEYS = ("prompt", "problem", "question", "input")
-
-
-class Terms(Protocol):
-    """What a campaign refuses."""
-
-    @property
-    def ceiling(self) -> float | None: ...
-
-
-class KnownRun(Protocol):
-    """A run of the campaign."""
-
-    @property
-    def score(self) -> float: ...
-    @property
-    def conditions(self) -> Mapping[str, str]: ...
+CODE_SUFFIXES = (".py", ".sh", ".yaml", ".yml", ".toml", ".json", ".cfg", ".ini")
+"""Suffixes of the files of a folder that count as code and settings."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -53,15 +40,15 @@ class NewRun:
     compute: float | None = None
 
 
-def refuse_unfair(new: Sequence[NewRun], known: Sequence[KnownRun], terms: Terms) -> None:
+def refuse_unfair(new: Sequence[NewRun], known: Sequence[NewRun], ceiling: float | None) -> None:
     """Raise AblationsError for a score that cannot be, or a run made under other conditions than the first."""
-    before: list[KnownRun] = list(known)
+    before = list(known)
     for run in new:
         if not math.isfinite(run.score):
             raise AblationsError(f"score {run.score}: must be a finite number; leave a run that failed out")
-        if terms.ceiling is not None and run.score > terms.ceiling:
+        if ceiling is not None and run.score > ceiling:
             raise AblationsError(
-                f"score {run.score:g}: above the ceiling of the campaign, {terms.ceiling:g}; look for an error in the "
+                f"score {run.score:g}: above the ceiling of the campaign, {ceiling:g}; look for an error in the "
                 "evaluation"
             )
         if not is_coarse(run.score) and any(run.score == one.score for one in before):
@@ -91,13 +78,27 @@ def is_coarse(score: float) -> bool:
     return round(score, COARSE_DIGITS) == score or abs(share - score) < 1e-12
 
 
-def identity_of_files(paths: Sequence[Path]) -> str:
-    """Hash of the content of files and of the Python and settings files in folders; empty without any."""
-    files = [one for path in paths for one in (sorted(path.rglob("*")) if path.is_dir() else [path]) if one.is_file()]
-    if missing := [path for path in paths if not path.exists()]:
-        raise AblationsError(f"--code {missing[0]}: no such file or folder")
-    found = [(one.name, hashlib.sha256(one.read_bytes()).hexdigest()) for one in files]
+def identity_of_files(paths: Sequence[Path], *, home: Path) -> str:
+    """Hash of the content of files, and of the code and settings files of folders; empty without any.
+
+    Hidden folders and the home folder are left out, since runs write there.
+    """
+    found = []
+    for path in paths:
+        if not path.exists():
+            raise AblationsError(f"--code {path}: no such file or folder")
+        names = [""] if path.is_file() else sorted(_code_in(path, home))
+        if not names:
+            raise AblationsError(f"--code {path}: no file in it ends in {', '.join(CODE_SUFFIXES)}; name files")
+        found += [(name, hashlib.sha256((path / name).read_bytes()).hexdigest()) for name in names]
     return hashlib.sha256(json.dumps(found).encode()).hexdigest()[:16] if found else ""
+
+
+def _code_in(folder: Path, home: Path) -> Iterator[str]:
+    for parent, folders, files in os.walk(folder):
+        folders[:] = [one for one in folders if one[0] != "." and Path(parent, one).absolute() != home]
+        here = Path(parent).relative_to(folder)
+        yield from (str(here / one) for one in files if one.endswith(CODE_SUFFIXES) and not one.startswith("."))
 
 
 def refuse_evaluation_prompts(trained_on: Path, evaluation: Path) -> None:
@@ -113,30 +114,39 @@ def refuse_evaluation_prompts(trained_on: Path, evaluation: Path) -> None:
 
 def prompts_in(path: Path) -> list[str]:
     """The prompts of a file, one a line: the line, or of a JSON object the first of PROMPT_KEYS."""
+    right = f"write a prompt a line, or a JSON object a line with one of the keys {', '.join(PROMPT_KEYS)}"
     found = []
-    for text in path.read_text().splitlines():
-        try:
+    try:
+        lines = path.read_text().splitlines()
+    except (OSError, UnicodeDecodeError) as error:
+        raise AblationsError(f"{path}: cannot be read as prompts: {error}; {right}") from error
+    for number, text in enumerate(lines, start=1):
+        row = text
+        with suppress(ValueError):
             row = json.loads(text)
-        except ValueError:
-            row = text
-        one = next((row[key] for key in PROMPT_KEYS if key in row), text) if isinstance(row, dict) else row
-        found.append(" ".join(str(one).split()))
+        if isinstance(row, dict):
+            row = next((row[key] for key in PROMPT_KEYS if key in row), None)
+        if not isinstance(row, str | int | float):
+            raise AblationsError(f"{path}:{number}: found {cut_message(text, 80)!r}; {right}")
+        found.append(" ".join(str(row).split()))
     return [one for one in found if one]
 
 
-def runs_of_sweep(sweep: StartedSweep, variant: str, *, compute: float | None) -> tuple[list[NewRun], str]:
-    """The runs of a variant with their levels at `compute`, by default the budget, and the identity of its recipe.
+def runs_of_sweep(sweep: StartedSweep, variant: str, *, compute: float | None) -> tuple[list[NewRun], str, int]:
+    """The runs of a variant with their levels at `compute`, by default the budget, the identity of its recipe, and the
+    number of runs left out since they still train.
 
-    Runs that still train are left out; AblationsError if one has ended before.
+    AblationsError if a run has ended before, or none has ended.
     """
     plan = sweep.plan
     planned = next(one for one in plan.variants if one.name == variant)
-    at, found, identity = compute or plan.budget_gpu_hours, list[NewRun](), ""
+    at, found, identity, unfinished = compute or plan.budget_gpu_hours, list[NewRun](), "", 0
     for run in planned.runs:
         folder = sweep.run(run.id)
         status = folder.read_status()
         curve = kept_reading(folder, run_name(variant, run.seed), plan.fit_settings).curve
         if status.state in ("", "running", "pending", "requeued", "preempted") and not plan.imported:
+            unfinished += 1
             continue
         reached = 0.0 if curve is None else float(curve.compute[-1])
         if curve is None or reached * MOST_APART < at:
@@ -157,7 +167,9 @@ def runs_of_sweep(sweep: StartedSweep, variant: str, *, compute: float | None) -
             conditions |= {"machine": f"{status.host}, {status.processor}", **_evaluation(recipe)}
         spent = status.compute_gpu_hours or reached
         found.append(NewRun(score=level.value, conditions=conditions, source=run.id, compute=spent))
-    return found, identity
+    if not found:
+        raise AblationsError(f"{variant}: no run of it has ended; `platform status {plan.sweep}` says when they will")
+    return found, identity, unfinished
 
 
 def _evaluation(recipe: AnyRecipe) -> dict[str, str]:

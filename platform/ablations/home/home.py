@@ -102,10 +102,10 @@ def find_home(option: Path | None) -> Home:
     return Home((option or Path(os.environ.get("ABLATIONS_HOME") or DEFAULT)).absolute())
 
 
-def check_sweep_name(name: str) -> None:
-    """Raise AblationsError unless the name is valid for a sweep."""
+def check_sweep_name(name: str, what: str = "sweep") -> None:
+    """Raise AblationsError unless the name is valid for a sweep, or for what else has such names."""
     if not SWEEP_NAME.fullmatch(name):
         raise AblationsError(
-            f"{name!r} is not a valid sweep name; use up to 128 letters, digits and . _ + - @, starting with a letter "
+            f"{name!r} is not a valid {what} name; use up to 128 letters, digits and . _ + - @, starting with a letter "
             "or digit"
         )

@@ -5,6 +5,7 @@ import pytest
 from scipy import stats
 
 from ablations.answers.keep import CONCLUSIONS, JUDGED_AT, KEPT_AT, LEFT_AT, Look, judge, words_at
+from ablations.answers.promise import keep_level
 
 LEVEL = 0.0046
 
@@ -37,7 +38,7 @@ def test_the_interval_is_that_of_the_t_distribution_at_the_share_of_the_look():
     best, proposal = [0.40, 0.41, 0.39, 0.40], [0.41, 0.40]
     found = judged(proposal, best)
     assert found.word == "again"
-    assert (found.num_runs, found.due) == (2, 4)
+    assert found.num_runs == 2
     assert found.gain is not None
     sd = np.sqrt((0.0001 * 2 + 0.00005) / 4)  # squares of best and proposal about their means, 3 + 1 degrees of freedom
     half = stats.t.ppf(1 - 0.025 * LEFT_AT[1], 4) * sd * np.sqrt(1 / 2 + 1 / 4)
@@ -80,6 +81,33 @@ def test_shares_of_the_looks_add_up_and_equal_proposals_are_kept_as_seldom_as_pr
     assert 0.5 * level < kept / num <= level
 
 
+def false_keeps_of_proposals_open_at_once(rng, num):
+    """False keeps of a campaign whose proposals all equal the best and are all judged against the same runs of it."""
+    proposals, is_open, kept = rng.normal(size=(num, JUDGED_AT[-1])), np.ones(num, bool), []
+    while True:
+        best = rng.normal(size=JUDGED_AT[-1])  # fresh ones after each keep
+        level = keep_level("at_most_one", 1, kept, proposals=num)
+        for place, runs in enumerate(JUDGED_AT):
+            of_best = best[: max(runs, 4)]
+            error = np.full(num, np.sqrt(1 / runs + 1 / len(of_best)))
+            gain = proposals[:, :runs].mean(1) - of_best.mean()
+            said = np.where(is_open, words_at(place, gain, error, 1e9, level=level, margin=1.0), 0)
+            if (found := np.flatnonzero(said == CONCLUSIONS.index("keep"))).size:
+                is_open[found[0]] = False
+                kept.append(found[0] + 1)
+                break
+            is_open &= said == 0
+        else:
+            return len(kept)
+
+
+def test_the_promise_holds_for_proposals_that_share_the_runs_of_the_best():
+    rng = np.random.default_rng(8)
+    kept = np.array([false_keeps_of_proposals_open_at_once(rng, 60) for _ in range(1000)])
+    assert 0.1 < np.mean(kept > 0) < 0.6  # with independent errors 1 - exp(-.92) = .60
+    assert np.mean(kept > 1) <= 0.05
+
+
 def test_a_proposal_that_scatters_more_is_judged_by_its_own_spread():
     rng = np.random.default_rng(2)
     calm = [rng.normal(0.4, 0.005, 8) for _ in range(6)]
@@ -91,6 +119,21 @@ def test_a_proposal_that_scatters_more_is_judged_by_its_own_spread():
     assert found.gain is not None
     assert found.gain.hi is not None
     assert found.gain.hi - found.gain.estimate > 3 * np.std(wild, ddof=1) / np.sqrt(8)
+
+
+def test_a_best_that_scatters_more_keeps_its_own_spread():
+    rng = np.random.default_rng(4)
+    calm = [rng.normal(0.4, 0.005, 8) for _ in range(6)]
+    best = 0.4 + 0.06 * np.tile([-1.2, 0.9, -0.8, 1.1], 4)
+    proposal = np.array([0.425, 0.42, 0.418, 0.421])
+    place = JUDGED_AT.index(4)
+    found = judge([look(proposal, best, calm)] * (place + 1), level=0.5, margin=0)
+    assert (found.word, found.num_runs) == ("again", 4)  # 7 standard errors of the calm ones, 1.4 of its own
+    common = np.concatenate([one - one.mean() for one in (*calm, proposal)])
+    variance = common @ common / (6 * 7 + 3)
+    half = stats.t.ppf(1 - 0.025 * LEFT_AT[place], 15) * np.sqrt(variance / 4 + np.var(best, ddof=1) / 16)
+    assert found.gain is not None
+    assert found.gain.hi == pytest.approx(0.421 - best.mean() + half)
 
 
 def test_runs_that_would_be_enough_are_said():
@@ -108,7 +151,9 @@ def test_nothing_is_said_while_the_spread_is_unknown():
 
 
 def test_nothing_is_decided_by_scores_that_do_not_scatter():
-    best, proposal = [0.4] * 4, [0.401, 0.401]
-    assert judged(proposal, best).word == "again"
+    best, proposal = [0.4] * 16, [0.401] * 16
+    assert judged(proposal[:2], best).word == "again"
+    last = judged(proposal, best)
+    assert (last.word, last.gain, last.num_runs) == ("spent", None, 16)
     said = words_at(1, np.array([0.1, -0.1]), np.zeros(2), 4.0, level=0.5, margin=0.01)
     assert said.tolist() == [0, 0]

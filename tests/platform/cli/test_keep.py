@@ -6,9 +6,11 @@ import signal
 import subprocess
 import sys
 import time
+from dataclasses import replace
 
 import numpy as np
 import pytest
+from fixtures_home import make_grid
 from places import REPOSITORY
 from typer.testing import CliRunner
 
@@ -16,6 +18,7 @@ from ablations.cli import app
 from ablations.errors import AblationsError
 from ablations.findings.campaign import read_campaign
 from ablations.home.home import Home
+from ablations.study.expand import expand
 
 BEST_RUNS = (0.400, 0.412, 0.391, 0.405, 0.398, 0.409, 0.394, 0.403)
 
@@ -76,6 +79,14 @@ def test_a_worse_proposal_is_discarded_and_stays_so(keep):
         keep("broken", scores=[0.5], code=0)
 
 
+def test_a_new_name_is_said_so_that_a_mistyped_one_shows(keep, tmp_path):
+    assert "wider is a new proposal, number 1 of 20." in keep("wider", code=11)
+    assert "new proposal" not in keep("wider", scores=[0.41], code=11)
+    assert "widr is a new proposal, number 2 of 20." in keep("widr", scores=[0.41], code=11)
+    first = Campaign(tmp_path / "other")
+    assert "The campaign starts from wider" in first("wider", scores=[0.41], code=11)
+
+
 def test_one_run_keeps_nothing_and_says_how_many_more(keep):
     told = json.loads(run("keep", "night", "wider", "--score=0.47", "--json", f"--home={keep.home}", code=11))
     assert told["answer"] == "run again"
@@ -123,6 +134,95 @@ def test_a_score_above_the_ceiling_and_evaluation_prompts_in_training_are_refuse
         run("keep", "night", "start", "--score=0.5", f"--trained-on={training}", home)
     training.write_text("What is 1 + 1?\n")
     run("keep", "night", "start", "--score=0.5", f"--trained-on={training}", home, code=11)
+
+
+def test_prompts_that_cannot_be_read_are_refused(tmp_path):
+    home = f"--home={tmp_path / 'home'}"
+    held_out, chat, binary = (tmp_path / name for name in ("held_out.jsonl", "chat.jsonl", "prompts.bin"))
+    held_out.write_text('{"prompt": "What is 2 + 3?"}\n')
+    chat.write_text('{"prompt": "hi"}\n{"messages": [{"role": "user", "content": "What is 2 + 3?"}]}\n')
+    binary.write_bytes(b"\x80\x81")
+    run("campaign", "night", "--proposals=20", f"--evaluation={held_out}", home)
+    with pytest.raises(AblationsError, match=r"chat\.jsonl:2: found .* with one of the keys prompt, problem"):
+        run("keep", "night", "start", "--score=0.5", f"--trained-on={chat}", home)
+    with pytest.raises(AblationsError, match=r"prompts\.bin: cannot be read as prompts"):
+        run("keep", "night", "start", "--score=0.5", f"--trained-on={binary}", home)
+    assert not read_campaign(Home(tmp_path / "home"), "night").candidates
+
+
+@pytest.mark.parametrize("option", ["--margin=inf", "--margin=nan", "--ceiling=nan", "--margin=0"])
+def test_terms_that_are_no_numbers_are_refused(tmp_path, option):
+    with pytest.raises(AblationsError, match=f"{option.partition('=')[0]}: found"):
+        run("campaign", "night", "--proposals=20", option, f"--home={tmp_path}")
+
+
+def test_a_mistyped_score_is_pointed_out_and_can_be_taken_back(keep):
+    text = keep("best", scores=[40.2], code=0)
+    assert "The score 40.2 lies far from all others, 0.391 to 0.412." in text
+    assert "`platform keep night start --withdraw 40.2`" in text
+    assert f"mean {np.mean(BEST_RUNS):.4f} of 8 fresh runs" in keep("start", "--withdraw=40.2", code=0)
+    assert "--withdraw 0.038`" in keep("slip", scores=[0.038], code=10)
+    with pytest.raises(AblationsError, match=r"no such score of 'slip'; its typed scores are 0\.038"):
+        keep("slip", "--withdraw=0.38", code=11)
+    assert keep("slip", "--withdraw=0.038", "--says=a nought too many", code=11).startswith("Run again: slip.")
+    assert "lies far" not in keep("slip", scores=[0.405], code=11)
+    shown = run("campaign", "night", f"--home={keep.home}")
+    assert "1 undecided; 9 runs, 2 withdrawn." in shown
+
+
+def test_the_start_is_not_judged_against_what_has_replaced_it(keep):
+    keep("wider", scores=[0.476, 0.466], code=0)
+    assert "start is where the campaign starts." in keep("start", code=10)
+    with pytest.raises(AblationsError, match="'start' was where the campaign started; propose it again"):
+        keep("start", scores=[0.5], code=2)
+
+
+def test_code_and_words_that_are_given_later_are_kept(keep, tmp_path):
+    code = tmp_path / "train.py"
+    code.write_text("rate = 0.1\n")
+    keep("one", scores=[0.41], code=11)
+    keep("one", f"--code={code}", "--says=a rate of .1", code=11)
+    keep("one", f"--code={code}", code=11)
+    assert "two has the code and settings of one" in keep("two", f"--code={code}", code=12)
+    found = read_campaign(Home(keep.home), "night")
+    assert found.candidates["one"].says == "a rate of .1"
+    assert [line["kind"] for line in found.lines].count("told") == 1
+    keep("three", code=11)
+    assert "three has the code and settings of one" in keep("three", f"--code={code}", code=12)
+
+
+def test_what_runs_write_beside_the_code_does_not_change_it(keep, tmp_path):
+    folder = tmp_path / "loop"
+    for name in ("train.py", "part/net.py", ".cache/a.py", "log.txt"):
+        (folder / name).parent.mkdir(parents=True, exist_ok=True)
+        (folder / name).write_text("1")
+    home, code = f"--home={folder / 'runs'}", f"--code={folder}"
+    run("campaign", "night", "--proposals=20", home)
+    run("keep", "night", "start", code, "--score=0.4", home, code=11)
+    (folder / "runs" / "settings.yaml").write_text("a: 1")
+    (folder / ".cache" / "a.py").write_text("2")
+    (folder / "log.txt").write_text("2")
+    run("keep", "night", "start", code, "--score=0.41", home, code=11)
+    (folder / "part" / "net.py").write_text("2")
+    with pytest.raises(AblationsError, match="differ from those of its first run"):
+        run("keep", "night", "start", code, "--score=0.42", home)
+    with pytest.raises(AblationsError, match=r"no file in it ends in \.py, \.sh"):
+        run("keep", "night", "other", f"--code={keep.home / 'campaigns' / 'night'}", home)
+
+
+def test_scores_that_never_differ_decide_nothing_and_say_so(tmp_path):
+    keep = Campaign(tmp_path)
+    keep("start", scores=[0.4] * 16, code=0)
+    assert "All runs of a candidate score the same" in keep("wider", scores=[0.41] * 2, code=11)
+    text = keep("wider", scores=[0.41] * 14, code=10)
+    assert text.startswith("Discard: wider. 16 runs, the most that is worth running")
+    assert "discard: spent" in run("campaign", "night", f"--home={tmp_path}")
+
+
+def test_runs_after_the_decision_are_said_not_to_count(keep):
+    text = keep("late", scores=[0.3, 0.5, 0.5, 0.5], code=10)
+    assert "The first 1 of 4 runs decided that; the others do not count." in text
+    assert keep("none", code=11).startswith("Run again: none. It has not been judged yet.")
 
 
 def test_a_campaign_takes_no_more_proposals_than_its_promise_is_made_for(tmp_path):
@@ -191,6 +291,30 @@ def test_curves_are_compared_by_their_level_at_equal_compute(tmp_path):
         run("keep", "night", "short", write_curves(tmp_path / "short.csv", 0.6, ends=60), home)
     with pytest.raises(AblationsError, match=r"budget: not said, but the runs of this campaign have 100 compute"):
         run("keep", "night", "best", "--score=0.5", home)
+    assert "`platform keep night best RUNS`" in run("keep", "night", "best", home, code=11)
+    with pytest.raises(AblationsError, match=r"run \S+: was recorded as one of higher, not copy"):
+        run("keep", "night", "copy", str(tmp_path / "higher.csv"), home)
+    with pytest.raises(AblationsError, match="'my change' is not a valid proposal name"):
+        run("keep", "night", "my change", home)
+
+
+def test_runs_of_a_sweep_that_still_train_are_said_and_awaited(tmp_path):
+    sweep, home = make_grid(tmp_path), f"--home={tmp_path / 'home'}"
+    (reference,) = [one for one in sweep.plan.variants if one.name == sweep.plan.reference]
+    running = [sweep.run(run.id) for run in reference.runs]
+    for run_of_study in expand(tmp_path / "grid.yaml").runs:
+        (sweep.run(run_of_study.id).path / "recipe.json").unlink()
+        sweep.run(run_of_study.id).create(run_of_study.recipe, run_of_study.seed)
+    run("campaign", "night", "--proposals=20", home)
+
+    def train_on(folder):
+        folder.write_status(replace(folder.read_status(), state="running", heartbeat=time.time()))
+
+    train_on(running[0])
+    assert "1 run of it still to end: ask again then." in run("keep", "night", "start", "loss_by_batch", home, code=11)
+    train_on(running[1])
+    with pytest.raises(AblationsError, match=r"no run of it has ended; `platform status loss_by_batch`"):
+        run("keep", "night", "best", "loss_by_batch", home)
 
 
 SITUATIONS = json.loads((REPOSITORY / "tests/data/agent_situations.json").read_text())

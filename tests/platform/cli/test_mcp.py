@@ -121,6 +121,7 @@ def test_a_campaign_by_tools_says_what_to_do_next(tmp_path, monkeypatch):
     assert "Next: 1 more run of wider" in said(tools.campaign_propose("night", "wider", ["settings.yaml"]))[-1]
     assert said(tools.campaign_propose("night", "again", ["settings.yaml"]))[0].startswith("Same as before")
     assert said(tools.campaign_decide("night", "wider", [0.1]))[0].startswith("Discard: wider")
+    assert said(tools.campaign_decide("night", "wider", withdraw=0.1))[0].startswith("Run again: wider")
     assert tools.campaign_propose("night", "outside", ["/etc/hostname"]).is_error
     assert "unknown campaign 'day'" in tools.campaign_decide("day", "best", [0.4]).content[0].text
 

@@ -14,12 +14,14 @@ from ablations.text import four_digits, interval_text
 from scalerl.quantities import counted
 
 FORM = ".4f"
+FAR = 10
+"""Distance of a score that may be mistyped from the middle of all others, in their range."""
 MOST_PROPOSALS_NUMBERED = 10
 """Limit on the proposals whose numbers label the axis, within a factor of two."""
 REASONS = {
     "keep": "it is better than the best so far",
     "worse": "it is worse than the best so far",
-    "no gain": "a gain worth having is ruled out",
+    "no gain": "with a gain worth having it would score so low in one case of ten at most",
     "spent": f"{JUDGED_AT[-1]} runs, the most that is worth running, have not shown a gain",
     "again": "the runs so far do not decide",
 }
@@ -39,26 +41,15 @@ PROMISES = {
 
 def answer_lines(campaign: Campaign, step: NextStep) -> list[str]:
     """The answer about a proposal, its reason, and what to do next."""
-    judged, name = step.judgement, step.name
-    best = campaign.best
+    name, best = step.name, campaign.best
     assert best is not None
-    seen = []
-    if judged.gain is not None and judged.sd is not None and judged.margin is not None:
-        seen = [
-            f"Gain {_gain_text(judged.gain)} in {counted(judged.num_runs, 'run')}; run-to-run sd "
-            f"{judged.sd:{FORM}}; smallest gain worth having {judged.margin:{FORM}}."
-        ]
+    seen = _seen_lines(campaign, step)
     if step.word == "again":
         due = [f"{counted(step.own_runs, 'more run')} of {name}"] if step.own_runs else []
         due += [f"{counted(step.best_runs, 'more run')} of the best, {best.name}"] if step.best_runs else []
-        enough = f"{judged.enough} runs in all" if judged.enough else "no number of runs"
-        if seen:
-            most = f"the most worth making is {JUDGED_AT[-1]}"
-            seen.append(f"If the gain is as large as seen, {enough} would keep it with a chance of 80 %; {most}.")
-        named = [name] * (step.own_runs > 0) + [BEST_SO_FAR] * (step.best_runs > 0)
-        commands = " and ".join(f"`platform keep {campaign.name} {one} --score SCORE`" for one in named)
+        commands = _commands(campaign, *[name] * (step.own_runs > 0), *[BEST_SO_FAR] * (step.best_runs > 0))
         return [
-            f"Run again: {name}. {_sentence(REASONS['again'])}",
+            f"Run again: {name}. {_sentence(REASONS['again'] if seen else 'it has not been judged yet')}",
             *seen,
             f"Next: {' and '.join(due)}{', in turn' if len(due) > 1 else ''}; record each with {commands}.",
         ]
@@ -68,7 +59,7 @@ def answer_lines(campaign: Campaign, step: NextStep) -> list[str]:
             *seen,
             f"An equal proposal would be kept with a probability of {step.level:.2%} at most.",
             f"Next: build on {name}, which is the best from now on. Measure it afresh with {LEAST_OF_BEST} runs: "
-            f"`platform keep {campaign.name} {BEST_SO_FAR} --score SCORE`.",
+            f"{_commands(campaign, BEST_SO_FAR)}.",
         ]
     return [
         f"Discard: {name}. {_sentence(REASONS[step.word])}",
@@ -76,6 +67,25 @@ def answer_lines(campaign: Campaign, step: NextStep) -> list[str]:
         *([] if step.word == "worse" else ["This does not say that the two are equal: the gain lies in the interval."]),
         f"Next: go back to {best.name}, and propose something else.",
     ]
+
+
+def _seen_lines(campaign: Campaign, step: NextStep) -> list[str]:
+    """What the judged runs show, and how many would decide."""
+    judged = step.judgement
+    if judged.gain is None or judged.sd is None or judged.margin is None:
+        flat = "All runs of a candidate score the same, so that nothing can be decided. Change the seed, or add digits."
+        return [flat] if judged.num_runs else []
+    found = [
+        f"Gain {_gain_text(judged.gain)} in {counted(judged.num_runs, 'run')}; run-to-run sd {judged.sd:{FORM}}; "
+        f"smallest gain worth having {judged.margin:{FORM}}."
+    ]
+    if step.word == "again":
+        enough = f"{judged.enough} runs in all" if judged.enough else "no number of runs"
+        most = f"the most worth making is {JUDGED_AT[-1]}"
+        found.append(f"If the gain is as large as seen, {enough} would keep it with a chance of 80 %; {most}.")
+    elif (num := len(campaign.candidates[step.name].runs)) > judged.num_runs:
+        found.append(f"The first {judged.num_runs} of {num} runs decided that; the others do not count.")
+    return found
 
 
 def best_lines(campaign: Campaign) -> list[str]:
@@ -91,19 +101,51 @@ def best_lines(campaign: Campaign) -> list[str]:
     if best.number and (afresh := campaign.gain_afresh(best)) is not None and best.decision:
         found.append(f"Gain when kept {best.decision['gain']:+{FORM}}; by fresh runs {_gain_text(afresh)}.")
     if lacking > 0:
-        again = f"`platform keep {campaign.name} {BEST_SO_FAR} --score SCORE`"
+        again = _commands(campaign, BEST_SO_FAR)
         return [*found, f"Next: {counted(lacking, 'more run')} of it, before proposals are judged: {again}."]
     return [*found, "Next: propose a change, run it and the best in turn."]
 
 
 def lines_on_same(name: str, other: Candidate) -> list[str]:
     """The answer about a proposal whose code and settings are those of another."""
-    fate = "is where the campaign starts" if other.number == 0 else "is not decided yet"
-    if other.decision:
-        fate = "was kept" if other.decision["word"] == "keep" else f"was discarded: {REASONS[other.decision['word']]}"
     return [
-        f"Same as before: {name} has the code and settings of {other.name}, which {fate}.",
+        f"Same as before: {name} has the code and settings of {other.name}, which {_fate(other)}.",
         "Next: change something, or record further runs under that name.",
+    ]
+
+
+def line_on_known(one: Candidate) -> str:
+    """The answer about a candidate that is not open."""
+    return f"{one.name} was decided before: {one.decision['word']}." if one.decision else f"{one.name} {_fate(one)}."
+
+
+def _fate(one: Candidate) -> str:
+    if one.number == 0:
+        return "is where the campaign starts"
+    if one.decision is None:
+        return "is not decided yet"
+    return "was kept" if one.decision["word"] == "keep" else f"was discarded: {REASONS[one.decision['word']]}"
+
+
+def lines_on_new(campaign: Campaign, one: Candidate) -> list[str]:
+    """A word on a candidate that has just been named, which a mistyped name shows by."""
+    if one.number == 0:
+        return [f"The campaign starts from {one.name}, with which proposals are compared."]
+    return [f"{one.name} is a new proposal, number {one.number} of {campaign.terms.proposals}."]
+
+
+def odd_score_lines(campaign: Campaign, one: Candidate) -> list[str]:
+    """A word on the last score of a candidate if it may be mistyped: it lies far from all others of the campaign."""
+    if not one.runs or one.runs[-1].source:
+        return []
+    last = one.runs[-1]
+    others = [run.score for run in campaign.runs if run is not last]
+    lo, hi = min(others, default=last.score), max(others, default=last.score)
+    if lo == hi or abs(last.score - (lo + hi) / 2) <= FAR * (hi - lo):
+        return []
+    return [
+        f"The score {last.score:g} lies far from all others, {lo:g} to {hi:g}. If it is mistyped, take it back: "
+        f"`platform keep {campaign.name} {one.name} --withdraw {last.score!r}`."
     ]
 
 
@@ -142,7 +184,8 @@ def campaign_document(campaign: Campaign) -> Blocks:
     cost = f", {four_digits(campaign.compute)} of compute" if campaign.compute else ""
     lead = (
         f"{counted(len(words), 'proposal')}: {num['keep']} kept, {num['worse'] + num['no gain'] + num['spent']} "
-        f"discarded ({num['worse']} as worse), {num['again']} undecided; {counted(len(campaign.runs), 'run')}{cost}."
+        f"discarded ({num['worse']} as worse), {num['again']} undecided; {counted(len(campaign.runs), 'run')}{cost}"
+        f"{f', {campaign.num_withdrawn} withdrawn' if campaign.num_withdrawn else ''}."
     )
     false = f"at most {campaign.expected_false:.2f} of {len(campaign.kept)}"
     notes = [
@@ -166,9 +209,9 @@ def campaign_document(campaign: Campaign) -> Blocks:
 def _row(campaign: Campaign, one: Candidate) -> dict[str, Cell | str]:
     word = _word(campaign, one)
     gain = None
-    if one.decision:
+    if one.decision and one.decision["gain"] is not None:
         gain = Interval(estimate=one.decision["gain"], lo=one.decision["lo"], hi=one.decision["hi"])
-    elif one.number:
+    elif one.number and not one.decision:
         gain = campaign.step(one).judgement.gain
     kept = one.number and word == "keep"
     shown = {"start": "start", "again": "undecided", "keep": "keep"}.get(word, f"discard: {word}")
@@ -231,6 +274,12 @@ def _series(name: str, x: list[int], y: list[float], halves: list[float], place:
 def promise_text(campaign: Campaign) -> str:
     """The promise of a campaign."""
     return PROMISES[campaign.terms.promise].format(campaign.terms.proposals)
+
+
+def _commands(campaign: Campaign, *names: str) -> str:
+    """The commands that record runs, given as the campaign's others are."""
+    how = "RUNS" if any(run.source for run in campaign.runs) else "--score SCORE"
+    return " and ".join(f"`platform keep {campaign.name} {one} {how}`" for one in names)
 
 
 def _gain_text(gain: Interval) -> str:
