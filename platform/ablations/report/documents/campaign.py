@@ -14,7 +14,7 @@ from ablations.text import four_digits, interval_text
 from scalerl.quantities import counted
 
 FORM = ".4f"
-FAR = 10
+FAR_FROM_ALL = 10
 """Distance of a score that may be mistyped from the middle of all others, in their range."""
 MOST_PROPOSALS_NUMBERED = 10
 """Limit on the proposals whose numbers label the axis, within a factor of two."""
@@ -141,7 +141,7 @@ def odd_score_lines(campaign: Campaign, one: Candidate) -> list[str]:
     last = one.runs[-1]
     others = [run.score for run in campaign.runs if run is not last]
     lo, hi = min(others, default=last.score), max(others, default=last.score)
-    if lo == hi or abs(last.score - (lo + hi) / 2) <= FAR * (hi - lo):
+    if lo == hi or abs(last.score - (lo + hi) / 2) <= FAR_FROM_ALL * (hi - lo):
         return []
     return [
         f"The score {last.score:g} lies far from all others, {lo:g} to {hi:g}. If it is mistyped, take it back: "
