@@ -130,7 +130,8 @@ def _fate(one: Candidate) -> str:
 def lines_on_new(campaign: Campaign, one: Candidate) -> list[str]:
     """A word on a candidate that has just been named, which a mistyped name shows by."""
     if one.number == 0:
-        return [f"The campaign starts from {one.name}, with which proposals are compared."]
+        told = f"The campaign starts from {one.name}, with which proposals are compared."
+        return [] if one.name == "start" else [told]
     return [f"{one.name} is a new proposal, number {one.number} of {campaign.terms.proposals}."]
 
 
