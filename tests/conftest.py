@@ -1,5 +1,6 @@
 """Marks tests by their place. `make check` leaves out slow, slurm and bench; a single slow test marks itself."""
 
+import os
 import signal
 import subprocess
 import sys
@@ -12,6 +13,10 @@ from xdist.scheduler import LoadFileScheduling
 
 # A shell that runs the tests in the background hands down an ignored Ctrl-C; commands under test have to see theirs.
 signal.signal(signal.SIGINT, signal.default_int_handler)
+
+# Workers share the cores. A thread of PyTorch that waits for another by spinning keeps it from its core: an operation
+# of microseconds then takes 50 ms.
+os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")
 
 PLACES = {
     TESTS / "benchmarks": pytest.mark.bench,
