@@ -44,7 +44,7 @@ BROKEN = {
     ),
     "names a device": ("loss = loss * torch.ones(given.mask_BT.shape, device='cpu')", 7, "names the device 'cpu'"),
     "random": ("loss = loss * torch.rand_like(loss)", 5, "returns something different when called again"),
-    "slow": ("import time; time.sleep(0.1)", 5, "ms for 64 x 128 numbers, but cispo"),
+    "slow": ("import time; time.sleep(0.3)", 5, "ms for 64 x 128 numbers, but cispo"),
     "raises": ("raise ValueError('no such idea')", 7, "mine raised ValueError: no such idea"),
     "raises below": ("torch.stack([loss, loss[0]])", 7, "mine raised RuntimeError: stack expects each tensor"),
     "needs a parameter": ("float(given.beta)", 7, "mine raised AttributeError"),

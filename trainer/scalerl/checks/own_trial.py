@@ -39,8 +39,9 @@ MOST_TIMES = 50
 """Limit on a function's time, as a multiple of the built-in function's time."""
 ALWAYS_FAST_S = 0.02
 """Duration below which a call never counts as slow."""
-TIMED_CALLS, PATIENCE_S = 3, 1.0
-"""Minimum number of timed calls, and the seconds during which slow calls are repeated."""
+LEAST_CALLS, TIMED_CALLS, PATIENCE_S = 3, 20, 1.0
+"""Minimum number of timed calls, their number if they are fast, and the seconds during which slow calls are
+repeated."""
 REMEDIES = {
     "shape": "return the record whose tensors have the axes in their names; docs/own.md lists them",
     "finite": "look for a division by 0, or a logarithm or exponential of a large number",
@@ -227,19 +228,27 @@ def device_problems(own: Own, given: LossInputs) -> Iterator[OwnProblem]:
 def shortest_s(function: Callable[[Any], Any], inputs: tuple[Any, ...]) -> float:
     """Shortest time among several calls with all inputs, with the backward pass for a loss.
 
-    Slow calls are repeated for up to PATIENCE_S: other work on the machine delays some, but not all of many.
+    Calls are repeated for up to PATIENCE_S: other work on the machine delays some, but not all of many. On several
+    threads it would delay all, since the threads wait for each other in every operation.
     """
     took: list[float] = []
-    while len(took) < TIMED_CALLS or (min(took) > ALWAYS_FAST_S and sum(took) < PATIENCE_S):
-        fresh = [_copied(one) for one in inputs]
-        began = time.perf_counter()
-        for given in fresh:
-            if isinstance(given, LossInputs):
-                leaf = given.logprobs_BT.requires_grad_()
-                function(replace(given, logprobs_BT=leaf)).loss_BT.sum().backward()
-            else:
-                function(given)
-        took.append(time.perf_counter() - began)
+    threads = torch.get_num_threads()
+    torch.set_num_threads(1)
+    try:
+        while len(took) < LEAST_CALLS or (
+            sum(took) < PATIENCE_S and (len(took) < TIMED_CALLS or min(took) > ALWAYS_FAST_S)
+        ):
+            fresh = [_copied(one) for one in inputs]
+            began = time.perf_counter()
+            for given in fresh:
+                if isinstance(given, LossInputs):
+                    leaf = given.logprobs_BT.requires_grad_()
+                    function(replace(given, logprobs_BT=leaf)).loss_BT.sum().backward()
+                else:
+                    function(given)
+            took.append(time.perf_counter() - began)
+    finally:
+        torch.set_num_threads(threads)
     return min(took)
 
 
