@@ -95,15 +95,20 @@ class Sets(Faulty):
 
 
 class Rounds:
-    """Is won after some answers, each of which takes some seconds; may say what nobody can repeat."""
+    """Is won after some answers, each of which takes some seconds; may say what nobody can repeat.
 
-    def __init__(self, rounds=3, seconds=0.0, draws=False):
-        self.rounds, self.seconds, self.draws = rounds, seconds, draws
+    With a path it answers when that file is there.
+    """
+
+    def __init__(self, rounds=3, seconds=0.0, draws=False, path=""):
+        self.rounds, self.seconds, self.draws, self.path = rounds, seconds, draws, path
 
     def start(self, seed, row):
         return "go"
 
     def act(self, text):
+        while self.path and not os.path.exists(self.path):
+            time.sleep(0.01)
         time.sleep(self.seconds)
         self.rounds -= 1
         said = os.urandom(2).hex() if self.draws else "on"

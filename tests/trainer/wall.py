@@ -1,5 +1,7 @@
 """Clusters on the wall clock for tests, with real generator processes, and what must hold of their steps."""
 
+import os
+import signal
 from collections import Counter
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -9,6 +11,7 @@ import numpy as np
 from trainer.tiny import generator_of, maker_of, tiny_recipe
 
 from scalerl.cluster.cluster import TrainedStep
+from scalerl.generator.request import Request
 from scalerl.learner.torch_learner import TorchLearner
 from scalerl.model.policy import Policy
 from scalerl.processes.generator_process import GeneratorWork
@@ -76,6 +79,26 @@ def watched_draws(cluster: Any) -> list[str]:
 def take_steps(cluster: WallCluster, count: int) -> list[TrainedStep]:
     """So many optimiser steps by the recipe's schedule."""
     return [SCHEDULES[cluster.recipe.off_policy.type](cluster) for _ in range(count)]
+
+
+def killed_with_a_group(cluster: Any, number: int, *, after: int = 0) -> list[int]:
+    """Kill this generator once it has `after` groups, before it can see the next one; the list gets its process."""
+    killed, submit = [], cluster.submit
+
+    def submit_and_kill(requests: list[Request]) -> None:
+        process, has_some = cluster.fleet.process_ids[number], len(cluster.records[number].groups) >= after
+        if killed or not has_some:
+            submit(requests)
+            return
+        os.kill(process, signal.SIGSTOP)  # else it might have finished all of its groups when it is killed
+        submit(requests)
+        is_its = requests[0].group in cluster.records[number].groups
+        os.kill(process, signal.SIGKILL if is_its else signal.SIGCONT)
+        if is_its:
+            killed.append(process)
+
+    cluster.submit = submit_and_kill
+    return killed
 
 
 def versions_of(step: TrainedStep) -> set[int]:

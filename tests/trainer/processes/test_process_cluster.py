@@ -19,6 +19,7 @@ from trainer.runs import PROCESSES
 from trainer.tiny import SETTINGS, fixed_policy, maker_of, random_policy, tiny_recipe
 from trainer.wall import (
     assert_no_group_is_lost_or_used_twice,
+    killed_with_a_group,
     schedule_recipe,
     take_steps,
     versions_of,
@@ -30,7 +31,7 @@ from waiting import wait_until
 from scalerl.errors import Interrupted
 from scalerl.generator.request import Request
 from scalerl.model.build import new_policy
-from scalerl.processes import fleet, generator_fleet
+from scalerl.processes import fleet
 from scalerl.processes.generator_process import GeneratorProcess, GeneratorWork
 from scalerl.processes.launch import local_units
 from scalerl.processes.messages import NewRequests, NewWeights, Paused, Resume, from_bytes, to_bytes
@@ -44,7 +45,7 @@ from scalerl.tokens import SymbolTokenizer
 from scalerl.tokens.symbols import END_THINK_ID, EOS_ID
 from scalerl.weights.shared_memory import SharedMemoryStore
 
-pytestmark = pytest.mark.timeout(120)
+pytestmark = pytest.mark.timeout(300)
 
 
 def running(recipe, policy=None, **settings):
@@ -61,12 +62,16 @@ def test_pipeline_takes_weights_mid_sequence_and_no_token_is_more_than_k_steps_o
     recipe = schedule_recipe("pipeline", k, generators=2)
     with running(recipe) as cluster:
         steps = take_steps(cluster, 40)
-        assert [step.version for step in steps] == list(range(40))
+        while not any(len(set(one.versions.tolist())) > 1 for one in rollouts_of(steps)):
+            steps += take_steps(cluster, 1)
+        assert [step.version for step in steps] == list(range(len(steps)))
         assert max(step.version - min(versions_of(step)) for step in steps) <= k
         assert_no_group_is_lost_or_used_twice(cluster, steps, cluster.drawn)
-    rollouts = [rollout for step in steps for group in step.groups for rollout in group.rollouts]
-    assert all((np.diff(rollout.versions) >= 0).all() for rollout in rollouts)
-    assert any(len(set(rollout.versions.tolist())) > 1 for rollout in rollouts)
+    assert all((np.diff(rollout.versions) >= 0).all() for rollout in rollouts_of(steps))
+
+
+def rollouts_of(steps):
+    return [rollout for step in steps for group in step.groups for rollout in group.rollouts]
 
 
 def test_ppo_takes_k_steps_on_what_one_frozen_policy_generated():
@@ -202,42 +207,57 @@ def test_between_two_reports_a_generator_does_what_it_last_said():
 
 def test_busy_and_idle_time_of_all_devices_make_up_the_elapsed_time_and_pauses_are_not_in_it():
     generators = 2
-    recipe = schedule_recipe("pipeline", 2, generators)
-    with running(recipe) as cluster:
-        started = time.monotonic()
-        take_steps(cluster, 30)
+    with running(schedule_recipe("pipeline", 2, generators)) as cluster:
         with cluster.paused():
-            elapsed = time.monotonic() - started
-            time.sleep(0.3)
-        started = time.monotonic()
-        take_steps(cluster, 30)
-        compute, free = cluster.compute_gpu_hours, cluster.clock.trainer_free
-        spent, utilisation = cluster.device_seconds(), cluster.model_flops_utilisation()
-        with cluster.paused():
-            elapsed += time.monotonic() - started
             cluster.catch_up()
-            # The handshakes of two pauses lie between the clocks of the processes.
-            assert cluster.clock.now == pytest.approx(elapsed, abs=0.1)
-            for hours in cluster.accounts.generators:  # what each has measured by itself
-                assert hours.at(0.0)["decode"] > 0
-                assert sum(hours.at(0.0).values()) == pytest.approx(elapsed, abs=0.1)
+            before, left = read_clocks(cluster), time.monotonic()
+        least_s = most_s = 0.0
+        for pause_s in (0.3, 0.0):
+            newest = cluster.generators.newest.publication
+            while any(record.taken <= newest for record in cluster.records):  # until then a generator may be waking
+                take_steps(cluster, 1)
+            began = time.monotonic()
+            take_steps(cluster, 30)
+            least_s += time.monotonic() - began
+            take_steps(cluster, 1)
+            compute, free = cluster.compute_gpu_hours, cluster.clock.trainer_free
+            spent, utilisation = cluster.device_seconds(), cluster.model_flops_utilisation()
+            with cluster.paused():
+                most_s += time.monotonic() - left
+                cluster.catch_up()
+                passed = [now - then for now, then in zip(read_clocks(cluster), before, strict=True)]
+                # Of the whole run, and as each generator has measured by itself.
+                assert [least_s <= one <= most_s for one in passed] == [True] * (1 + generators), (
+                    passed,
+                    least_s,
+                    most_s,
+                )
+                time.sleep(pause_s)
+                left = time.monotonic()
+        with cluster.paused():
+            cluster.catch_up()
             generator_idle, trainer_idle = cluster.idle_shares()
             clock = cluster.clock
             assert generator_idle == pytest.approx(1 - clock.generator_busy / generators / clock.now)
             assert trainer_idle == pytest.approx(1 - clock.trainer_busy / clock.now)
             assert 0 <= trainer_idle < 1
+            assert all(account.at(0.0)["decode"] > 0 for account in cluster.accounts.generators)
+            assert before[0] + least_s <= free <= clock.now
+            worked = spent["trainer"]["forward_backward"] + spent["trainer"]["coordinate"]
+            assert worked <= clock.trainer_busy <= worked + clock.now - free
         assert compute == pytest.approx((generators + 1) * free / 3600, rel=1e-12)
-        assert free == pytest.approx(elapsed, abs=0.1)
         assert sum(spent["trainer"].values()) == pytest.approx(free, rel=1e-9)
         assert sum(spent["generator"].values()) == pytest.approx(generators * free, rel=0.01)
         assert min(seconds for role in spent.values() for seconds in role.values()) >= 0
         assert spent["generator"].keys() >= {"decode", "sync"}
         assert spent["trainer"].keys() >= {"forward_backward", "coordinate"}
-        assert cluster.clock.trainer_busy == pytest.approx(
-            spent["trainer"]["forward_backward"] + spent["trainer"]["coordinate"], abs=0.1
-        )
         assert utilisation is not None
         assert all(0 < share < 1 for share in utilisation.values())
+
+
+def read_clocks(cluster):
+    """Seconds on the clock of a paused cluster, and those that each generator has measured by itself."""
+    return [cluster.clock.now, *(sum(account.at(0.0).values()) for account in cluster.accounts.generators)]
 
 
 # --- shared weights -------------------------------------------------------------------------------------------------
@@ -270,18 +290,21 @@ def test_a_cluster_that_takes_over_a_state_goes_on_with_every_rollout_in_flight(
     recipe = schedule_recipe("pipeline", 3, generators=2)
     with running(recipe) as cluster:
         steps = take_steps(cluster, 7)
-        with cluster.paused():
-            torch.save(cluster.state_dict(), tmp_path / "state.pt")
+        while True:
+            with cluster.paused():
+                torch.save(cluster.state_dict(), tmp_path / "state.pt")
+            state = torch.load(tmp_path / "state.pt", weights_only=False)
+            if any(generator["requests"] for generator in state["generators"]):
+                break  # else nothing could be lost: both had decoded all that they may while this process waited
+            steps += take_steps(cluster, 1)
         drawn, clock = cluster.drawn, cluster.clock
-    state = torch.load(tmp_path / "state.pt", weights_only=False)
-    assert sum(len(generator["requests"]) for generator in state["generators"]) > 0  # else nothing could be lost
     with running(recipe, new_policy(recipe), state=copy.deepcopy(state)) as again:
         assert again.clock.flops >= clock.flops > 0
         with again.paused():
             kept = again.state_dict()["generators"]
         assert [one["version"] for one in kept] >= [one["version"] for one in state["generators"]]
         steps += take_steps(again, 7)
-        assert [step.version for step in steps] == list(range(14))
+        assert [step.version for step in steps] == list(range(len(steps)))
         assert max(step.version - min(versions_of(step)) for step in steps) <= 3
         assert_no_group_is_lost_or_used_twice(again, steps, drawn + again.drawn)
         assert again.clock.trainer_free > clock.trainer_free
@@ -294,23 +317,15 @@ def test_the_groups_of_a_killed_generator_are_generated_again_and_it_is_started_
     generators = 2
     recipe = schedule_recipe("pipeline", 8, generators, batch={"prompts": 8})
     with running(recipe) as cluster:
-        advance, killed, noticed = cluster.advance, {}, []
-
-        def kill_in_the_middle():
-            if cluster.learner.version >= 8 and len(cluster.records[-1].groups) >= 4 and not killed:
-                killed[cluster.fleet.process_ids[-1]] = time.monotonic()
-                os.kill(cluster.fleet.process_ids[-1], signal.SIGKILL)
-            advance()
-            if cluster.news and not noticed:
-                noticed.append(time.monotonic())
-
-        cluster.advance = kill_in_the_middle
-        steps = take_steps(cluster, 16)
-        while not noticed or cluster.records[-1].stage != "at work":
+        steps = take_steps(cluster, 8)
+        killed = killed_with_a_group(cluster, 1, after=3)
+        while not killed:
+            steps += take_steps(cluster, 1)
+        wait_until(lambda: cluster.catch_up() or cluster.news, "word of the death", limit_s=10, every_s=0.01)
+        while cluster.records[-1].stage != "at work":
             steps += take_steps(cluster, 1)
         steps += take_steps(cluster, 8)
-        ((process, killed_at),) = killed.items()
-        assert noticed[0] - killed_at < 10
+        (process,) = killed
         again = r"Restarting \(attempt 1 of 3\)\. Its [1-9]\d* unfinished groups will be generated again"
         (told,) = cluster.news
         assert re.fullmatch(rf"generator {generators - 1} died \(signal 9\)\. {again}", told)
@@ -332,8 +347,10 @@ def test_a_generator_that_dies_too_often_is_left_dead_and_the_last_one_ends_the_
     monkeypatch.setattr(fleet, "MOST_RESTARTS", 0)
     recipe = schedule_recipe("pipeline", 8, generators=2)
     with running(recipe) as cluster:
+        killed = killed_with_a_group(cluster, 1)
         steps = take_steps(cluster, 2)
-        os.kill(cluster.fleet.process_ids[1], signal.SIGKILL)
+        while not killed or not cluster.news:
+            steps += take_steps(cluster, 1)
         steps += take_steps(cluster, 20)
         assert [record.stage for record in cluster.records] == ["at work", "gone"]
         assert cluster.news[0].startswith("generator 1 died (signal 9). Not restarting: all 0 restarts are used. Its ")
@@ -344,14 +361,19 @@ def test_a_generator_that_dies_too_often_is_left_dead_and_the_last_one_ends_the_
 
 
 def test_a_generator_that_hangs_is_ended_and_started_again(monkeypatch):
-    monkeypatch.setattr(generator_fleet, "SILENCE_LIMIT_S", 1.5)
     recipe = schedule_recipe("pipeline", 8, generators=2)
     with running(recipe) as cluster:
         steps = take_steps(cluster, 2)
-        os.kill(cluster.fleet.process_ids[1], signal.SIGSTOP)
+        stopped, kill_if_silent = cluster.fleet.process_ids[1], cluster.fleet.kill_if_silent
+
+        def soon(number, owed, limit_s):  # the others may have to wait for a processor
+            kill_if_silent(number, owed, 1.5 if cluster.fleet.process_ids[number] == stopped else limit_s)
+
+        monkeypatch.setattr(cluster.fleet, "kill_if_silent", soon)
+        os.kill(stopped, signal.SIGSTOP)
         while not cluster.news:
             steps += take_steps(cluster, 1)
-        told = r"generator 1 was killed: silent for [2-9] s while (decoding|taking|starting)"
+        told = r"generator 1 was killed: silent for ([2-9]|\d\d+) s while (decoding|taking)"
         assert re.match(told, cluster.news[0])
         steps += take_steps(cluster, 3)
         assert_no_group_is_lost_or_used_twice(cluster, steps, cluster.drawn)
@@ -393,7 +415,7 @@ def start(folder, warm_starts, budget=BUDGET):
 def finish(folder, warm_starts, budget=BUDGET):
     """Train to the budget, and check that the log is that of one run."""
     process = start(folder, warm_starts, budget)
-    process.join(60)
+    process.join(200)
     assert process.exitcode == 0
     rows = list(read_rows(folder.metrics))
     steps = [row for row in rows if row["kind"] == "train"]
@@ -402,7 +424,7 @@ def finish(folder, warm_starts, budget=BUDGET):
     for column in ("compute_gpu_hours", "flops", "tokens"):
         values = [row[column] for row in rows]
         assert values == sorted(values)
-    assert steps[-2]["compute_gpu_hours"] < budget <= steps[-1]["compute_gpu_hours"]
+    assert [0.0, *(row["compute_gpu_hours"] for row in steps)][-2] < budget <= steps[-1]["compute_gpu_hours"]
     assert folder.read_status().state == "done"
     return rows
 
@@ -421,9 +443,11 @@ def in_the_middle(folder, process, step):
 
 @pytest.mark.slow
 def test_a_run_leaves_a_curve(tmp_path, warm_starts):
-    rows = finish(new_run(tmp_path / "run"), warm_starts)
-    evaluations = [row for row in rows if row["kind"] == "eval"]
-    assert len(evaluations) >= 3
+    folder, budget, evaluations = new_run(tmp_path / "run"), 0.0, []
+    while len(evaluations) < 3:  # on a busy machine the first step may take more than one budget
+        budget += BUDGET
+        rows = finish(folder, warm_starts, budget)
+        evaluations = [row for row in rows if row["kind"] == "eval"]
     assert [row["weight_version"] for row in evaluations] == [row["step"] for row in evaluations]
     assert_adds_up(rows)
     last = [row for row in rows if row["kind"] == "train"][-1]
@@ -454,7 +478,7 @@ def test_a_run_that_is_killed_and_then_asked_to_stop_leaves_no_process_and_resum
     os.kill(generator, signal.SIGTERM)  # as a batch system does; Ctrl-C is sent by tests/integration/test_wall.py
     assert process.pid is not None
     os.kill(process.pid, signal.SIGTERM)
-    process.join(20)
+    process.join(100)
     assert process.exitcode == 7
     assert not is_alive(generator)
     status = folder.read_status()
