@@ -50,6 +50,8 @@ def weights_of(folder, recipe):
     return policy.state_dict()
 
 
+pytestmark = pytest.mark.timeout(600)
+
 MOMENTS = [("train row", 3), ("checkpoint written", 3), ("part written", 8), ("eval row", 2)]
 """An attempt begins at the last checkpoint of the one before it, and dies at the moment after these."""
 
@@ -65,7 +67,7 @@ def test_a_run_killed_in_the_middle_of_episodes_and_resumed_is_the_undisturbed_r
     for moment in (*MOMENTS, None):
         process = PROCESSES.Process(target=attempt, args=(folder.path, BUDGET, warm_starts, moment))
         process.start()
-        process.join(60)
+        process.join(250)
         assert process.exitcode == (0 if moment is None else -9)
     assert rows_of(folder) == rows_of(undisturbed)
     ours, theirs = weights_of(folder, recipe), weights_of(undisturbed, recipe)
@@ -85,9 +87,10 @@ WALL_BUDGET = 2 * 10 / 3600
 
 def killed_and_finished(folder, warm_starts, moments):
     for moment in (*moments, None):
-        process = PROCESSES.Process(target=attempt, args=(folder.path, WALL_BUDGET, warm_starts, moment))
+        budget = WALL_BUDGET if moment is None else 1.0  # however slow this machine is, the moment comes
+        process = PROCESSES.Process(target=attempt, args=(folder.path, budget, warm_starts, moment))
         process.start()
-        process.join(100)
+        process.join(250)
         assert process.exitcode == (0 if moment is None else -9)
 
 
@@ -118,7 +121,7 @@ def test_episodes_that_do_not_repeat_are_lost_and_said_and_the_run_goes_on(tmp_p
     for moment in (("train row", 3), None):
         process = PROCESSES.Process(target=attempt, args=(folder.path, BUDGET, warm_starts, moment))
         process.start()
-        process.join(60)
+        process.join(250)
         assert process.exitcode == (0 if moment is None else -9)
     lost = sum(row["outcomes"]["crashed"] for row in read_rows(folder.metrics, kind="train"))
     assert lost > 0

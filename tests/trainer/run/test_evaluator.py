@@ -3,6 +3,7 @@
 import json
 import multiprocessing
 import os
+import re
 import shutil
 import signal
 import threading
@@ -84,7 +85,7 @@ def test_published_weights_have_the_row_of_an_evaluation_on_the_spot_to_the_bit(
     assert all(answer.seconds.keys() == {"sync", "evaluate"} for answer in answers)
 
 
-def evaluated_recipe():
+def evaluated_recipe(every=BUDGET / 6):
     recipe = tiny_recipe(
         off_policy={"type": "pipeline", "k": 2},
         zero_variance="keep",
@@ -92,7 +93,7 @@ def evaluated_recipe():
         evaluation={"every": 1.0, "samples": 2},
     ).model_dump()
     cluster = {"type": "wall", "generators": 1, "slots": 12, "evaluator": True}
-    return ResolvedRecipe.model_validate(recipe | {"cluster": cluster, "compute_unit_gpu_hours": BUDGET / 6})
+    return ResolvedRecipe.model_validate(recipe | {"cluster": cluster, "compute_unit_gpu_hours": every})
 
 
 def pending_in_checkpoint(folder):
@@ -133,21 +134,24 @@ def test_a_run_whose_evaluator_and_then_whose_coordinator_is_killed_has_every_ev
     wait_until(lambda: not any(map(is_alive, units)), "the end of all units", limit_s=60)
     assert list(read_rows(folder.metrics, kind="eval")) == []
     (tmp_path / GATE).touch()
-    process = PROCESSES.Process(target=gated_attempt, args=(folder.path, BUDGET, tmp_path / "warm_starts"))
-    process.start()
-    try:
-        process.join(200)
-        assert process.exitcode == 0
-    finally:
-        process.kill()
-        process.join()
+    budget, measured = 0.0, []
+    while len(measured) < 3:  # on a busy machine one step may take more than one budget
+        budget += BUDGET
+        process = PROCESSES.Process(target=gated_attempt, args=(folder.path, budget, tmp_path / "warm_starts"))
+        process.start()
+        try:
+            process.join(200)
+            assert process.exitcode == 0
+        finally:
+            process.kill()
+            process.join()
+        measured = list(read_rows(folder.metrics, kind="eval"))
     assert folder.read_status().state == "done"
     assert not folder.evaluations.exists()
-    trained, measured = (list(read_rows(folder.metrics, kind=kind)) for kind in ("train", "eval"))
+    trained = list(read_rows(folder.metrics, kind="train"))
     assert [row["step"] for row in trained] == list(range(1, len(trained) + 1))
     steps = [row["step"] for row in measured]
     assert steps == sorted(set(steps))
-    assert len(steps) >= 3
     assert [row["weight_version"] for row in measured] == steps
     by_step = {row["step"]: row["compute_gpu_hours"] for row in trained} | {0: 0.0}
     assert [row["compute_gpu_hours"] for row in measured] == [by_step[step] for step in steps]
@@ -167,28 +171,40 @@ def impatient_attempt(path, budget, warm_starts):
 @pytest.mark.slow
 def test_the_wait_for_a_stopped_evaluator_is_no_compute(tmp_path):
     folder = RunFolder(tmp_path / "run")
-    folder.create(evaluated_recipe(), seed=0)
-    process = PROCESSES.Process(target=impatient_attempt, args=(folder.path, BUDGET, tmp_path / "warm_starts"))
+    folder.create(evaluated_recipe(BUDGET / 60), seed=0)  # each step is evaluated, so that the next but one waits
+    process = PROCESSES.Process(target=impatient_attempt, args=(folder.path, 1.0, tmp_path / "warm_starts"))
     process.start()
+
+    def seconds_waited():
+        told = "\n".join(folder.read_status().warnings)
+        return [*map(int, re.findall(r"training waited (\d+) s for the evaluator, dead or silent, which is not", told))]
+
+    def rows(kind):
+        return list(read_rows(folder.metrics, kind=kind))
+
     try:
-        wait_until(lambda: (unit := evaluator_state(folder)) and unit.state == "at work", "it", limit_s=200)
+        wait_until(lambda: folder.read_status().step >= 3 and len(rows("eval")) >= 3, "some evaluations", limit_s=200)
         os.kill(unit_processes(process.pid)[0], signal.SIGSTOP)
+        wait_until(seconds_waited, "word of the wait", limit_s=200)
+        num_steps = len(rows("train"))
+        wait_until(lambda: len(rows("train")) > num_steps, "a step after it", limit_s=200)
+        assert process.pid is not None
+        os.kill(process.pid, signal.SIGTERM)
         process.join(200)
-        assert process.exitcode == 0
+        assert process.exitcode == 7
     finally:
         process.kill()
         process.join()
-    trained, measured = (list(read_rows(folder.metrics, kind=kind)) for kind in ("train", "eval"))
+    trained, measured = rows("train"), rows("eval")
     steps = [row["step"] for row in measured]
     assert steps == sorted(set(steps))
-    assert len(steps) >= 3
-    # Counted, the wait would be at least the limit, and this is all the time there is.
-    assert trained[-1]["device_s"]["trainer"].get("wait_evaluator", 0.0) < fleet.MISSING_S
-    assert trained[-1]["compute_gpu_hours"] * 3600 / 2 < BUDGET * 3600 / 2 + fleet.MISSING_S
+    assert any("the evaluator was killed: silent for" in text for text in folder.read_status().warnings)
+    # What was on the clock, what was not, and the wait make up the seconds of work; one process decodes and one trains.
+    waited, last = sum(seconds_waited()), trained[-1]
+    assert waited > 1
+    counted = last["compute_gpu_hours"] * 3600 / 2 + sum(last["off_clock_s"].values())
+    assert counted + waited == pytest.approx(last["wall_s"], rel=0.01, abs=0.6)
     assert_device_seconds_add_up(trained)
-    told = folder.read_status().warnings
-    assert any("the evaluator was killed: silent for" in text for text in told)
-    assert any("for the evaluator, dead or silent, which is not counted as compute" in text for text in told)
 
 
 def assert_the_weights_give_the_rows(recipe, kept, rows, start):
