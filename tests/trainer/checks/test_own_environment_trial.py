@@ -61,7 +61,8 @@ def test_an_environment_that_ends_with_every_answer_is_accepted(tmp_path):
     ],
 )
 def test_a_broken_environment_is_refused(name, settings, says, tmp_path):
-    answer = tried("environment", own_task(tmp_path, name, COUNTS, settings=settings, time_limit_s=0.3))
+    limit_s = 0.3 if "took more than 0.3 s" in says else 60
+    answer = tried("environment", own_task(tmp_path, name, COUNTS, settings=settings, time_limit_s=limit_s))
     assert answer["remedy"]
     assert re.search(says, answer["found"]), answer["found"]
     assert answer["found"].startswith(f"{tmp_path}/my_games.py:")

@@ -226,7 +226,7 @@ import threading, time
 count = 1
 try:
     while True:
-        threading.Thread(target=time.sleep, args=(0.3,), daemon=True).start()
+        threading.Thread(target=time.sleep, args=(600,), daemon=True).start()
         count += 1
 except RuntimeError:
     print(count)
@@ -380,7 +380,7 @@ def test_a_program_ends_in_time_although_another_child_holds_the_same_pipes(box)
     def fork_while_it_runs():
         wait_until(lambda: len(family()) >= 3, "sandbox and program", every_s=0.01)
         if (child := os.fork()) == 0:
-            time.sleep(4.0)
+            time.sleep(100)
             os._exit(0)
         return child
 

@@ -88,6 +88,6 @@ def test_a_digit_a_sign_or_an_operator_makes_another_problem(one, other):
 @pytest.mark.parametrize("part", ["'", ",", "!", "a'", "\\", "{", "{ ", "\\text{", " ", "1,", "``", "-", "²", "a. "])
 def test_a_long_question_takes_time_in_proportion(part):
     text = "a" + (part * 100_000)[:100_000] + "a"
-    start = time.process_time()
+    start = time.thread_time()
     problem_key(text)
-    assert time.process_time() - start < 5  # quadratic would be minutes
+    assert time.thread_time() - start < 5  # quadratic would be minutes
