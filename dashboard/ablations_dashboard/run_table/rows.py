@@ -10,7 +10,7 @@ from typing import Any
 import pandas as pd
 
 from ablations.answers.level import level_of
-from ablations.findings.remarks import collapse_of, fall_of
+from ablations.findings.declines import collapse_of, fall_of
 from ablations.findings.repeated_runs import some_recipe
 from ablations.fit.options import FitSettings
 from ablations.home.labels import PlannedRun, PlannedVariant

@@ -2,8 +2,10 @@
 
 results         curves, fits and comparison of a sweep; summary: as a short table for a prompt or notebook
 fitted_variant  the runs of a variant, and those of them that count
-remarks         what a reader must know before the numbers: collapsed, failed, shortened, warned of; run_ends: runs that
-                ended before the others, and the compute at which levels are read
+variant_comparison  their comparison with the reference, with what other sweeps say on the run-to-run spread
+remarks         all remarks to read before the numbers; remark: one of them, and the words they share
+declines        remarks on runs that collapsed or fell; trainer_warnings: on what trainers warned of
+run_ends        remarks on runs that ended before the others, and on the compute at which levels are read
 several_sweeps  several sweeps against one reference
 repeated_runs   evidence on the run-to-run spread from repeated runs of other sweeps
 scale_ladder    differences over the scales of a study

@@ -18,7 +18,7 @@ from ablations.answers.compare import VariantResult
 from ablations.answers.footing import NEARLY
 from ablations.answers.questions import LEVEL
 from ablations.findings.design_options import design_command, seeds_of
-from ablations.findings.remarks import Remark
+from ablations.findings.remark import Remark
 from ablations.findings.results import Results
 from ablations.fit.asymptote import WITHOUT_RISE
 from ablations.text import compute_text, counted

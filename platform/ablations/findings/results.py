@@ -11,19 +11,20 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from ablations.answers.answer import Question
-from ablations.answers.compare import PLAIN_KEYS, Comparison, VariantResult, compare
-from ablations.answers.footing import NEARLY, Footing
+from ablations.answers.compare import PLAIN_KEYS, Comparison, VariantResult
+from ablations.answers.footing import NEARLY
 from ablations.answers.interactions import Interaction, interactions
 from ablations.answers.level import last_compute
 from ablations.answers.questions import QUESTIONS
-from ablations.answers.repeats import NO_OTHERS, OtherSweeps
 from ablations.errors import AblationsError
 from ablations.findings.fitted_variant import NO_FIT, FittedVariant, on_one_footing
 from ablations.findings.grid import Grid, grid_of
-from ablations.findings.remarks import Remark, by_weight, cells_on, remarks_of, warnings_of_run
-from ablations.findings.repeated_runs import of_other_sweeps, some_recipe
+from ablations.findings.remark import Remark, by_weight, cells_on
+from ablations.findings.remarks import remarks_of, warnings_of_run
+from ablations.findings.repeated_runs import some_recipe
 from ablations.findings.run_ends import remarks_on_ends
 from ablations.findings.summary import Summary, grouped
+from ablations.findings.variant_comparison import compare_variants
 from ablations.fit.asymptote import AsymptoteEstimate
 from ablations.fit.result import Fit
 from ablations.home.home import find_home
@@ -377,12 +378,11 @@ def compared(sweep: StartedSweep, variants: tuple[FittedVariant, ...], *, alone:
         for one in variants
     ]
     variants, footing = on_one_footing(marked, sweep.plan.reference)
-    others = NO_OTHERS if alone else _others(sweep, variants)
     return Results(
         plan=sweep.plan,
         sweep=sweep,
         variants=variants,
-        comparison=compare_variants(variants, sweep.plan.reference, others, footing),
+        comparison=compare_variants(sweep, variants, footing, alone=alone),
         stops=stops,
         notes=sweep.plan.notes,
     )
@@ -392,29 +392,3 @@ def _ended_by_a_rule(runs: Sequence[FittedRun], stops: Mapping[str, Stopped], pl
     """The runs that a rule ended before the budget, by id; their own folders say that they were cancelled."""
     short = [run.id for run in runs if run.cost_gpu_hours < plan.budget_gpu_hours]
     return {run_id: stop for run_id in short if (stop := stops.get(run_id)) is not None and stop.ends_run}
-
-
-def _others(sweep: StartedSweep, variants: Sequence[FittedVariant]) -> OtherSweeps:
-    """Evidence of other sweeps besides this one's seeds; empty while no comparison is possible."""
-    fitted = {variant.name: variant for variant in variants if variant.fits}
-    if sweep.plan.reference not in fitted or len(fitted) < 2:
-        return NO_OTHERS
-    repeated = [variant for variant in fitted.values() if len(variant.fits) > 1]
-    own = {run.id for variant in repeated for run in variant.runs}
-    return of_other_sweeps(sweep, own, sum(len(variant.fits) - 1 for variant in repeated))
-
-
-def compare_variants(
-    variants: Sequence[FittedVariant],
-    reference: str,
-    others: OtherSweeps = NO_OTHERS,
-    footing: Footing | None = None,
-) -> Comparison | None:
-    """Compare every variant that has a fit with the reference, at the compute chosen by `on_one_footing`; None while
-    the
-    reference has no fit."""
-    fitted = {variant.name: variant.fits for variant in variants if variant.fits}
-    if reference not in fitted:
-        return None
-    costs = {variant.name: variant.cost_gpu_hours for variant in variants}
-    return compare(fitted, costs, reference, others, footing)

@@ -11,16 +11,9 @@ from collections.abc import Collection, Iterator, Sequence
 from ablations.answers.compare import Comparison
 from ablations.answers.footing import MOST_APART, NEARLY
 from ablations.answers.level import last_compute
-from ablations.findings.remarks import (
-    Remark,
-    Weight,
-    by_variant,
-    collapse_of,
-    fall_of,
-    has_failed,
-    remark_on,
-    seeds_said,
-)
+from ablations.findings.declines import collapse_of, fall_of
+from ablations.findings.remark import Remark, Weight, by_variant, remark_on, seeds_said
+from ablations.findings.remarks import has_failed
 from ablations.home.plan import Plan
 from ablations.home.state import State
 from ablations.readings.fitted_run import FittedRun

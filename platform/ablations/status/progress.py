@@ -16,7 +16,7 @@ from ablations.status.time_left import seconds_left
 from scalerl.run.status import RunStatus
 
 if TYPE_CHECKING:
-    from ablations.findings.remarks import Remark
+    from ablations.findings.remark import Remark
 
 
 def run_rows(sweep: StartedSweep) -> list[RunRow]:

@@ -7,7 +7,8 @@ Nothing is fitted here, so that the table of a large sweep stays quick: a collap
 from collections.abc import Sequence
 from dataclasses import replace
 
-from ablations.findings.remarks import Remark, remarks_of, warnings_of_run
+from ablations.findings.remark import Remark
+from ablations.findings.remarks import remarks_of, warnings_of_run
 from ablations.fit.options import FitSettings
 from ablations.home.labels import PlannedRun
 from ablations.home.started_sweep import StartedSweep

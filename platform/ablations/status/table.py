@@ -23,7 +23,7 @@ from ablations.terminal.visible import made_visible
 from ablations.text import cause, counted
 
 if TYPE_CHECKING:
-    from ablations.findings.remarks import Remark
+    from ablations.findings.remark import Remark
 
 STATE_TONES: dict[State, Tone] = {
     State.DONE: "good",

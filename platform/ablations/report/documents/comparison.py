@@ -6,7 +6,7 @@ from datetime import datetime
 
 from ablations.findings.advice import advice, short_advice
 from ablations.findings.order import in_order
-from ablations.findings.remarks import WEIGHTS, Remark, RemarkKind
+from ablations.findings.remark import WEIGHTS, Remark, RemarkKind
 from ablations.findings.results import Results
 from ablations.findings.scale_ladder import ScaleLadder
 from ablations.home.state import State

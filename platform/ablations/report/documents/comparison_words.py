@@ -5,7 +5,7 @@ from collections.abc import Iterable
 from ablations.answers.compare import VariantResult
 from ablations.answers.paper_rule import PAPER_MARGIN, PAPER_RULE
 from ablations.answers.repeats import OtherSweeps
-from ablations.findings.remarks import clauses_on
+from ablations.findings.remark import clauses_on
 from ablations.findings.results import Results
 from ablations.fit.asymptote import VERDICT_MEANINGS
 from ablations.fit.words import other_prompts

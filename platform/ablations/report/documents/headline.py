@@ -7,7 +7,7 @@ from ablations.answers.answer import CANNOT_TELL, NO_DIFFERENCE, PROVISIONAL, RE
 from ablations.answers.compare import VariantResult
 from ablations.answers.questions import CEILING, COMPUTE, LEVEL
 from ablations.findings.advice import priced_advice
-from ablations.findings.remarks import below_start_said
+from ablations.findings.declines import below_start_said
 from ablations.findings.repeated_runs import some_recipe
 from ablations.findings.results import Results
 from ablations.fit.options import MIN_READINGS
