@@ -13,13 +13,13 @@ from pathlib import Path
 import scalerl
 from ablations.home.home import Home
 from ablations.pools.code_version import VERSION_FILE, code_version
+from scalerl.model.kernels.kept_code import DIGEST, FOLDER_NAME
 from scalerl.run.run_folder import replace_folder
 
 PACKAGES = {"ablations": Path(__file__).parents[1], "scalerl": Path(scalerl.__path__[0])}
 
 BEING_WRITTEN = ("*.pyc*", "*.tmp.*", "*.lock")
-"""Files that Python and numba make, and remove again while they write. What else is in a `__pycache__` are compiled
-kernels, which a job would else compile anew."""
+"""Files that Python and numba make, and remove again while they write."""
 
 
 def take_snapshot(home: Home) -> Path:
@@ -34,6 +34,12 @@ def take_snapshot(home: Home) -> Path:
         folder.parent.mkdir(parents=True, exist_ok=True)
         with replace_folder(folder) as partial:
             for name, root in PACKAGES.items():
-                shutil.copytree(root, partial / name, ignore=shutil.ignore_patterns(*BEING_WRITTEN))
+                shutil.copytree(root, partial / name, ignore=_left_out)
             (partial / VERSION_FILE).write_text(code_version())
     return folder
+
+
+def _left_out(folder: str, names: list[str]) -> set[str]:
+    """What is being written, and machine code of other sources; that of these sources saves a job to compile."""
+    others = {name for name in names if FOLDER_NAME.fullmatch(name) and name != DIGEST}
+    return shutil.ignore_patterns(*BEING_WRITTEN)(folder, names) | others

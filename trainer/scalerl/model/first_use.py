@@ -1,11 +1,18 @@
-"""Compiles kernels and keeps their code: one that is pickled on standard input, or all that a small model needs."""
+"""Compiles kernels and keeps their code: one that is pickled on standard input, or all that a small model needs.
+
+After all of them, kept code that nobody has used for long is removed. This is left to the process that compiles, since
+its sources are those on the disk; a process that has run for long may have older ones.
+"""
 
 import pickle
 import sys
+import time
 from importlib import import_module
 
 import torch
 
+from scalerl.model.kernels.compiled import folder_of_code
+from scalerl.model.kernels.kept_code import remove_unused
 from scalerl.model.kv_cache import KVCache, Prefill
 from scalerl.model.llama import Llama
 from scalerl.model.packing import Packing
@@ -46,6 +53,7 @@ def main() -> None:
     asked = sys.stdin.buffer.read()
     if not asked:
         use_every_kernel()
+        remove_unused(folder_of_code(), time.time())
     else:
         module, name, signature = pickle.loads(asked)
         getattr(import_module(module), name).compile(signature)

@@ -1,6 +1,7 @@
 """Kernels of the built-in policy on a CPU, compiled by numba. A map of the room:
 
-compiled     how a function is compiled, and where its machine code is kept
+compiled     how a function is compiled, and its machine code read and written
+kept_code    the folders of kept code: which one is for these sources, and which are no longer used
 rows         what the kernels share: exponential, RMS norm, rotation, SiLU, rounding to BF16
 blas         the BLAS that their products call, on one thread
 step_tokens  the new tokens of a decode step, in blocks of lanes

@@ -3,12 +3,8 @@
 A process runs no code but what is kept. Code that numba 0.65 has just compiled and the same code read from its cache
 round differently, so that the first run of an install would differ from all others. What is missing is therefore
 compiled by a process of its own: all kernels at once (`scalerl.model.first_use`), or one that these did not need.
-
-numba's cache of a function does not notice changes in the other files of this folder, so that the sources of all of
-them decide where machine code is kept. A copy of the package, as jobs of a cluster have it, may use a copy of the code.
 """
 
-import hashlib
 import os
 import pickle
 import subprocess
@@ -22,6 +18,8 @@ import numba
 from filelock import FileLock
 from numba.core.caching import CompileResultCacheImpl, FunctionCache, _CacheLocator
 
+from scalerl.model.kernels.kept_code import DIGEST, HERE, mark_used
+
 F = TypeVar("F", bound=Callable[..., Any])
 
 FASTMATH = {"reassoc", "contract", "arcp", "nsz"}
@@ -33,8 +31,9 @@ CUT_SHORT = (EOFError, pickle.UnpicklingError)
 """What a file raises of which only the beginning was copied or written."""
 
 
-HERE = Path(__file__).parent
-DIGEST = hashlib.sha256(b"".join(path.read_bytes() for path in sorted(HERE.glob("*.py")))).hexdigest()[:16]
+def folder_of_code() -> Path:
+    """Where this process finds kept code: beside the sources, or in NUMBA_CACHE_DIR."""
+    return Path(numba.config.CACHE_DIR or HERE / "__pycache__") / DIGEST  # type: ignore
 
 
 class _ByContent(_CacheLocator):
@@ -44,8 +43,8 @@ class _ByContent(_CacheLocator):
         self._line = line
 
     def get_cache_path(self) -> Any:
-        """Beside the sources, or in NUMBA_CACHE_DIR."""
-        return str(Path(numba.config.CACHE_DIR or HERE / "__pycache__") / DIGEST)  # type: ignore
+        """The folder for the sources of all kernels."""
+        return str(folder_of_code())
 
     def get_source_stamp(self) -> Any:
         """The sources of all kernels."""
@@ -76,6 +75,7 @@ class _Kept(FunctionCache):
 
     def load_overload(self, sig: Any, target_context: Any) -> Any:
         """The kept code of a signature; None, so that this process compiles it, only if no other could."""
+        mark_used(Path(self.cache_path))
         found = self._kept(sig, target_context)
         if COMPILES in os.environ:
             return found
