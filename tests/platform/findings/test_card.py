@@ -172,3 +172,27 @@ def test_a_card_says_turns_of_episodes_and_tokens_of_answers():
     assert "Episodes of guess have up to 4 turns of 3 tokens, not one answer of up to 14,336." in said
     assert "Episodes of short have up to 1 turn of 3 tokens, not one answer of up to 14,336." in said
     assert not any(one.startswith("Answers") for one in said)
+
+
+ONE_ENGINE = "One engine generates and trains"
+ROUNDS = "during generation the engine rounds the factors of its products to BF16."
+SUMS = "during generation the engine sums the head in 2 parts, so that only a BF16 head rounds differently"
+
+
+@pytest.mark.parametrize(
+    ("generator", "said"),
+    [
+        ({}, f"{ONE_ENGINE}, so equal weights give equal probabilities."),
+        ({"products": "bfloat16"}, f"{ONE_ENGINE}; {ROUNDS}"),
+        ({"head_parts": 2}, f"{ONE_ENGINE}; {SUMS}."),
+        (
+            {"head_parts": 2, "products": "bfloat16"},
+            f"{ONE_ENGINE}; {SUMS}, and rounds the factors of its other products to BF16.",
+        ),
+    ],
+)
+def test_a_card_says_how_the_one_engine_rounds_while_it_generates(generator, said):
+    recipe = ResolvedRecipe.model_validate(
+        {"cluster": {"parameters_stand_for": 1e6}, "generator": {"type": "torch", **generator}}
+    )
+    assert [one for one in unlike_the_paper(recipe, 10_000) if "engine" in one] == [said]
