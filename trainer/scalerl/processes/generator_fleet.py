@@ -5,7 +5,7 @@ to generate again.
 """
 
 import pickle
-from collections.abc import Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
@@ -18,7 +18,16 @@ from scalerl.processes.fleet import SILENCE_LIMIT_S, START_LIMIT_S, Fleet
 from scalerl.processes.generator_process import GeneratorWork
 from scalerl.processes.launch import Launcher
 from scalerl.processes.line import Death
-from scalerl.processes.messages import NewRequests, NewWeights, Refused, Report, Resume
+from scalerl.processes.messages import (
+    HandOver,
+    NewRequests,
+    NewWeights,
+    Pause,
+    Refused,
+    Report,
+    Resume,
+    TakeOver,
+)
 from scalerl.quantities import counted
 
 MOST_REFUSALS = 3
@@ -127,6 +136,16 @@ class GeneratorFleet:
         return any(record.stage in ("starting", "catching up") for record in self.records)
 
     @property
+    def some_awake(self) -> bool:
+        """True if a generator may be decoding."""
+        return any(record.is_awake for record in self.records)
+
+    @property
+    def some_owe_state(self) -> bool:
+        """True if a generator has yet to send the state it was asked for."""
+        return any(record.is_to_tell_state for record in self.records)
+
+    @property
     def refused_by_some(self) -> bool:
         """True if a generator saw the last publication without taking it; it will not take that one later."""
         newest = self.newest.publication
@@ -181,6 +200,26 @@ class GeneratorFleet:
         """Tell a waiting generator to continue."""
         self.records[number].is_awake = True
         self.fleet.send(number, Resume())
+
+    def wake_all(self) -> None:
+        """Tell all generators that accept groups to continue."""
+        for number in self.at_work:
+            self.wake(number)
+
+    def ask_to_pause(self) -> None:
+        """Tell all generators that may be decoding to pause."""
+        for number, record in enumerate(self.records):
+            if record.is_awake:
+                record.is_to_pause = True
+                self.fleet.send(number, Pause())
+
+    def ask_for_states(self) -> None:
+        """Tell all generators that accept groups to send their state; earlier ones are forgotten."""
+        for number, record in enumerate(self.records):
+            record.state = None
+            if record.stage == "at work":
+                record.is_to_tell_state = True
+                self.fleet.send(number, HandOver())
 
     def _tell_newest(self, number: int) -> None:
         """Tell a generator of the newest weights once they are on its node."""
@@ -264,3 +303,24 @@ class GeneratorFleet:
         for number, record in enumerate(self.records):
             limit_s = START_LIMIT_S if record.stage == "starting" else SILENCE_LIMIT_S
             self.fleet.kill_if_silent(number, record.owed, limit_s)
+
+    # --- state ------------------------------------------------------------------------------------------------------
+
+    def state_dict(self) -> dict[str, Any]:
+        """The states received after `ask_for_states`, with the groups of each, and the version last published."""
+        return {
+            "generators": [record.state for record in self.records],
+            "groups_of": [dict(record.groups) if record.state is not None else {} for record in self.records],
+            "published_version": self.newest.version,
+        }
+
+    def load_state_dict(self, state: Mapping[str, Any], unfinished: Collection[int]) -> None:
+        """Hand the states to generators that have not begun; `unfinished` groups without one wait for a generator."""
+        self.newest = NewWeights(publication=0, version=state["published_version"])
+        for number, (generator, groups) in enumerate(zip(state["generators"], state["groups_of"], strict=True)):
+            if generator is not None:
+                self.records[number].version = generator["version"]
+                self.records[number].groups = dict(groups)
+                self.fleet.send(number, TakeOver(state=generator))
+        held = {group for record in self.records for group in record.groups}
+        self.homeless = [group for group in unfinished if group not in held]

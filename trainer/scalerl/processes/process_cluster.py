@@ -26,7 +26,7 @@ from scalerl.processes.generator_fleet import GeneratorFleet
 from scalerl.processes.generator_process import GeneratorWork
 from scalerl.processes.launch import Launcher
 from scalerl.processes.line import Death
-from scalerl.processes.messages import GeneratorState, HandOver, NewWeights, Pause, Paused, Refused, Report, TakeOver
+from scalerl.processes.messages import GeneratorState, Paused, Refused, Report
 from scalerl.processes.remote_evaluator import RemoteEvaluator
 from scalerl.processes.remote_learner import LOOK_S, RemoteLearner
 from scalerl.processes.running_clock import running_s
@@ -338,8 +338,7 @@ class WallCluster(Cluster):
         self.accounts.sheet.switch("coordinate")  # first, or a generator could be ahead of the clock
         if self.ranks:
             self.ranks.book("wait_rollouts")
-        for number in self.generators.at_work:
-            self.generators.wake(number)
+        self.generators.wake_all()
 
     def _until_there(self) -> None:
         """Wait for the processes to start; a late one is awaited only a while, and joins when it is ready."""
@@ -360,11 +359,8 @@ class WallCluster(Cluster):
             yield
             return
         self._is_running = False
-        for number, record in enumerate(self.records):
-            if record.is_awake:
-                record.is_to_pause = True
-                self.fleet.send(number, Pause())
-        self._until(lambda: not any(record.is_awake for record in self.records))
+        self.generators.ask_to_pause()
+        self._until(lambda: not self.generators.some_awake)
         if self.ranks:
             self.ranks.book("off")
         self.accounts.sheet.switch("off")
@@ -387,17 +383,11 @@ class WallCluster(Cluster):
             self._until_there()
         deaths = -1
         while deaths != (deaths := sum(self.fleet.deaths)):  # groups of the dead move on
-            for number, record in enumerate(self.records):
-                record.state = None
-                if record.stage == "at work":
-                    record.is_to_tell_state = True
-                    self.fleet.send(number, HandOver())
-            self._until(lambda: not any(record.is_to_tell_state for record in self.records))
+            self.generators.ask_for_states()
+            self._until(lambda: not self.generators.some_owe_state)
         return {
             **super().state_dict(),
-            "generators": [record.state for record in self.records],
-            "groups_of": [dict(record.groups) if record.state is not None else {} for record in self.records],
-            "published_version": self.generators.newest.version,
+            **self.generators.state_dict(),
             "accounts": self.accounts.state_dict(self.clock.now),
             "peak_flops_per_s": self.peak_flops_per_s,
         }
@@ -407,11 +397,4 @@ class WallCluster(Cluster):
         super().load_state_dict(state)
         self.accounts.load_state_dict(state["accounts"], self.clock)
         self.peak_flops_per_s = state["peak_flops_per_s"]
-        self.generators.newest = NewWeights(publication=0, version=state["published_version"])
-        for number, (generator, groups) in enumerate(zip(state["generators"], state["groups_of"], strict=True)):
-            if generator is not None:
-                self.records[number].version = generator["version"]
-                self.records[number].groups = dict(groups)
-                self.fleet.send(number, TakeOver(state=generator))
-        held = {group for record in self.records for group in record.groups}
-        self.generators.homeless = [group for group in self.assembling if group not in held]
+        self.generators.load_state_dict(state, unfinished=self.assembling)
