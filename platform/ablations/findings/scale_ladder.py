@@ -119,20 +119,7 @@ def scale_ladder(results: Sequence[Results], *, at: float | None = None) -> Scal
     names = [scale_of(one) for one in results]
     if twice := [name for place, name in enumerate(names) if name in names[:place]]:
         raise AblationsError(f"two sweeps have scale {twice[0]}; a ladder needs one sweep of each scale")
-    sizes = [
-        _number(name) if one.plan.imported else _parameters(one.sweep) for one, name in zip(results, names, strict=True)
-    ]
-    known = [size for size in sizes if size is not None]
-    is_by_size = len(set(known)) == len(results)
-    if at is not None and not is_by_size:
-        raise AblationsError("--at: the scales' numbers of parameters are unknown or equal; omit it")
-    order = sorted(range(len(results)), key=known.__getitem__) if is_by_size else range(len(results))
-    chosen, ordered = [results[place] for place in order], [sizes[place] for place in order]
-    places = [math.log10(size) for size in sorted(known)] if is_by_size else [float(n) for n in range(len(results))]
-    scales = tuple(
-        LadderScale(name=scale_of(one), sweep=one.plan.sweep, parameters=size, x=x)
-        for one, size, x in zip(chosen, ordered, places, strict=True)
-    )
+    chosen, scales = _in_order(results, names, needs_sizes=at is not None)
     variants = [_variants(one) for one in chosen]
     shared = [name for name in variants[-1] if all(name in names for names in variants)]
     missing = [name for name in dict.fromkeys(chain.from_iterable(variants)) if name not in shared]
@@ -140,10 +127,30 @@ def scale_ladder(results: Sequence[Results], *, at: float | None = None) -> Scal
     return ScaleLadder(
         reference=references[0],
         scales=scales,
-        at=math.log10(at) if at is not None else 2 * places[-1] - places[-2],
+        at=math.log10(at) if at is not None else 2 * scales[-1].x - scales[-2].x,
         ladders={name: dict(_ladders(name, scales, chosen)) for name in shared},
         notes=(*([said] if missing else []), *_read_early(chosen)),
     )
+
+
+def _in_order(
+    results: Sequence[Results], names: Sequence[str], *, needs_sizes: bool
+) -> tuple[list[Results], tuple[LadderScale, ...]]:
+    """The results with their scales, by size if all sizes are known and differ, else as given."""
+    sizes = [
+        _number(name) if one.plan.imported else _parameters(one.sweep) for one, name in zip(results, names, strict=True)
+    ]
+    known = [size for size in sizes if size is not None]
+    is_by_size = len(set(known)) == len(results)
+    if needs_sizes and not is_by_size:
+        raise AblationsError("--at: the scales' numbers of parameters are unknown or equal; omit it")
+    order = sorted(range(len(results)), key=known.__getitem__) if is_by_size else range(len(results))
+    places = [math.log10(size) for size in sorted(known)] if is_by_size else [float(n) for n in order]
+    scales = tuple(
+        LadderScale(name=names[n], sweep=results[n].plan.sweep, parameters=sizes[n], x=x)
+        for n, x in zip(order, places, strict=True)
+    )
+    return [results[n] for n in order], scales
 
 
 def _read_early(results: Sequence[Results]) -> Iterator[str]:

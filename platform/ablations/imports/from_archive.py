@@ -12,7 +12,7 @@ import signal
 import tarfile
 import time
 import zlib
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -109,22 +109,10 @@ def _take(archive: tarfile.TarFile, member: tarfile.TarInfo, place: Path) -> Non
 
 def _moved(home: Home, staged: Path, name: str | None) -> Imported:
     """Move unpacked files into place; if the home disagrees, raises AblationsError and moves nothing."""
-    if not (staged / PLAN).exists():
-        raise NotAnArchive("the archive has no plan")
-    try:
-        plan = Plan.read(staged / PLAN)
-        check_sweep_name(plan.sweep)
-    except AblationsError as error:
-        raise NotAnArchive(str(error).removeprefix(f"{staged}/")) from error
+    plan, come = _unpacked_plan(staged)
     own = name or plan.sweep
     if home.sweep(own).exists():
         raise AblationsError(f"{home.path} already has a sweep '{own}'; choose another name with --as NAME")
-    planned = [run.id for run in plan.runs]
-    if odd := [run for run in planned if not IDENTITY.fullmatch(run)]:
-        raise NotAnArchive(f"the plan has a run {odd[0]!r}, which is not a run id")
-    come = sorted(path.name for path in (staged / "runs").glob("*"))
-    if not set(come) <= set(planned):
-        raise NotAnArchive("the plan belongs to another sweep")
     here = [run for run in come if home.run(run).path.exists() and not _is_unbegun(home, run)]
     if other := [run for run in here if not _has_same_log(home, staged, run)]:
         raise AblationsError(
@@ -136,18 +124,7 @@ def _moved(home: Home, staged: Path, name: str | None) -> Imported:
     with_checkpoints = any(HEAVY.fullmatch(one) and not OF_RUN.fullmatch(one) for one in names)
     sweep = StartedSweep(home=home, plan=replace(plan, sweep=own))
     sweep.plan.write(staged / PLAN)
-    for room in ("warm_starts", "runs", "sweeps"):
-        (home.path / room).mkdir(exist_ok=True)
-    for room in ("warm_starts", "runs"):
-        for folder in sorted((staged / room).glob("*")):
-            place = home.path / room / folder.name
-            if place.exists() and room == "runs" and folder.name not in here:
-                shutil.rmtree(place)  # has not been trained
-            if not place.exists():
-                folder.rename(place)
-            elif room == "runs":
-                join_notes(home, place, folder)
-        sync_file(home.path / room)
+    _move_folders(home, staged, kept=here)
     try:
         (staged / "sweep").rename(sweep.folder)
     except OSError as error:
@@ -156,6 +133,40 @@ def _moved(home: Home, staged: Path, name: str | None) -> Imported:
         ) from error
     sync_file(home.sweeps)
     return Imported(sweep=sweep, num_new=len(come) - len(here), num_here=len(here), with_checkpoints=with_checkpoints)
+
+
+def _unpacked_plan(staged: Path) -> tuple[Plan, list[str]]:
+    """The plan, and the ids of the runs that came with it; NotAnArchive if they do not belong together."""
+    if not (staged / PLAN).exists():
+        raise NotAnArchive("the archive has no plan")
+    try:
+        plan = Plan.read(staged / PLAN)
+        check_sweep_name(plan.sweep)
+    except AblationsError as error:
+        raise NotAnArchive(str(error).removeprefix(f"{staged}/")) from error
+    planned = [run.id for run in plan.runs]
+    if odd := [run for run in planned if not IDENTITY.fullmatch(run)]:
+        raise NotAnArchive(f"the plan has a run {odd[0]!r}, which is not a run id")
+    come = sorted(path.name for path in (staged / "runs").glob("*"))
+    if not set(come) <= set(planned):
+        raise NotAnArchive("the plan belongs to another sweep")
+    return plan, come
+
+
+def _move_folders(home: Home, staged: Path, kept: Collection[str]) -> None:
+    """Move warm starts and runs into the home; of the runs `kept` there, only the notes are joined."""
+    for room in ("warm_starts", "runs", "sweeps"):
+        (home.path / room).mkdir(exist_ok=True)
+    for room in ("warm_starts", "runs"):
+        for folder in sorted((staged / room).glob("*")):
+            place = home.path / room / folder.name
+            if place.exists() and room == "runs" and folder.name not in kept:
+                shutil.rmtree(place)  # has not been trained
+            if not place.exists():
+                folder.rename(place)
+            elif room == "runs":
+                join_notes(home, place, folder)
+        sync_file(home.path / room)
 
 
 def _is_unbegun(home: Home, run: str) -> bool:

@@ -272,26 +272,11 @@ def _planned(
         raise AblationsError("\n".join([*reasons[:MOST_SAID]]) + more)
     kept = {run.id for run in runs}
     called = shown_names(run.variant for run in runs)
-    names = [*called.values()]
-    first = FIRST_REFERENCE.format(names[0])
-    declared = order.declared.reference
-    is_chosen = bool(order.reference or declared) or (before is not None and first not in before.notes)
-    reference = meant(order.reference or (before.reference if before else declared or names[0]), names)
-    if reference not in names:
-        raise AblationsError(
-            f"{order.name}: --reference: no variant {reference!r}; {did_you_mean(reference, names, 'variants')}"
-        )
-    ends = {
-        called[name]: [
-            run.last_compute
-            for run in runs
-            if run.variant == name and run.last_compute is not None and run.num_readings >= MIN_READINGS
-        ]
-        for name in called
-    }
-    footing = footing_of(ends, reference)
+    of_variant = {short: [run for run in runs if run.variant == name] for name, short in called.items()}
+    reference, on_reference = _reference(order, before, [*of_variant])
+    footing = footing_of({short: _ends(some) for short, some in of_variant.items()}, reference)
     notes = (
-        *(() if is_chosen else (first,)),
+        *on_reference,
         *(note for record in records for note in record.notes),
         *(f"A run is left out: {run.reason}." for run in every if run.id not in kept),
         *_on_ends(runs, order.compute_name),
@@ -310,15 +295,30 @@ def _planned(
             PlannedVariant(
                 name=short,
                 overrides={},
-                runs=tuple(
-                    PlannedRun(seed=run.seed, id=run.id) for run in runs if run.variant == name and run.seed is not None
-                ),
+                runs=tuple(PlannedRun(seed=run.seed, id=run.id) for run in of_variant[short] if run.seed is not None),
                 axes=dict(axes_in(name)),
             )
             for name, short in called.items()
         ),
     )
     return plan, [(run, of[run.id]) for run in runs]
+
+
+def _reference(order: ImportOrder, before: Plan | None, names: Sequence[str]) -> tuple[str, tuple[str, ...]]:
+    """The reference among these variants, with a note if nobody has chosen it; AblationsError if there is none such."""
+    first, declared = FIRST_REFERENCE.format(names[0]), order.declared.reference
+    is_chosen = bool(order.reference or declared) or (before is not None and first not in before.notes)
+    reference = meant(order.reference or (before.reference if before else declared or names[0]), names)
+    if reference not in names:
+        raise AblationsError(
+            f"{order.name}: --reference: no variant {reference!r}; {did_you_mean(reference, names, 'variants')}"
+        )
+    return reference, () if is_chosen else (first,)
+
+
+def _ends(runs: Sequence[RunRecord]) -> list[float]:
+    """The last compute of each run that has enough readings for a fit."""
+    return [run.last_compute for run in runs if run.last_compute is not None and run.num_readings >= MIN_READINGS]
 
 
 def _window(settings: FitSettings, before: Plan | None) -> dict[str, Any]:

@@ -206,31 +206,41 @@ def curve_of_log(log: Log, meaning: LogMeaning, *, name: str, start: str) -> tup
         ]
     except AblationsError as error:
         raise AblationsError(f"{log.place}: {error}") from None
-    said = list(log.notes)
-    said += [
-        f"{column} was logged as NaN {counted(count, 'time')}; these values are left out"
-        for column in found.columns
-        if (count := log.nan_rows(column).size)
+    return curve, [
+        *log.notes,
+        *_odd_values(log, values, found, counting.notes),
+        *_left_out(values.step, compute, is_scored, is_reading, untimed),
+        *filter(None, thinned),
     ]
-    said += counting.notes
+
+
+def _odd_values(log: Log, values: StepValues, found: Expressions, of_attempts: Sequence[str]) -> Iterator[str]:
+    """Sentences on values that are NaN, of another attempt, logged twice, negative, or without a step."""
+    for column in found.columns:
+        if count := log.nan_rows(column).size:
+            yield f"{column} was logged as NaN {counted(count, 'time')}; these values are left out"
+    yield from of_attempts
     if repeated := int(values.repeated.sum()):
-        said.append(f"{counted(repeated, 'step')} logged again with other values; the last are used")
-    said += [
-        f"{column} is negative {counted(count, 'time')}"
-        for column in _summed(found.compute)
-        if (count := int(np.sum(values.columns[column] < 0)))
-    ]
+        yield f"{counted(repeated, 'step')} logged again with other values; the last are used"
+    for column in _summed(found.compute):
+        if count := int(np.sum(values.columns[column] < 0)):
+            yield f"{column} is negative {counted(count, 'time')}"
     if values.stepless:
-        said.append(f"{counted(values.stepless, 'row')} without a step skipped")
-    if ended := _early_end(values.step, is_scored, compute):
-        said.append(ended)
+        yield f"{counted(values.stepless, 'row')} without a step skipped"
+
+
+def _left_out(
+    step: np.ndarray, compute: np.ndarray, is_scored: np.ndarray, is_reading: np.ndarray, untimed: np.ndarray
+) -> Iterator[str]:
+    """Sentences on evaluations that are missing at the end, or are no readings of the curve."""
+    if ended := _early_end(step, is_scored, compute):
+        yield ended
     of_all = counted(int(is_scored.sum()), "evaluation")
     if untimed.any():
-        at = _first_steps(values.step[untimed])
-        said.append(f"{int(untimed.sum())} of {of_all} left out, since the time of their step is missing ({at})")
+        at = _first_steps(step[untimed])
+        yield f"{int(untimed.sum())} of {of_all} left out, since the time of their step is missing ({at})"
     if dropped := int(is_scored.sum() - is_reading.sum() - untimed.sum()):
-        said.append(f"{dropped} of {of_all} have no compute at their step")
-    return curve, [*said, *filter(None, thinned)]
+        yield f"{dropped} of {of_all} have no compute at their step"
 
 
 def _first_steps(steps: np.ndarray) -> str:
