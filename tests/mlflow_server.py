@@ -2,13 +2,13 @@
 
 import os
 import shutil
-import socket
 import subprocess
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
+from ports import free_ports
 from reaper import start_reaper
 
 
@@ -16,9 +16,7 @@ class MlflowServer:
     """Not there until `start` is called."""
 
     def __init__(self, folder: Path) -> None:
-        with socket.socket() as free:
-            free.bind(("127.0.0.1", 0))
-            self.port = free.getsockname()[1]
+        (self.port,) = free_ports(1)
         self._folder = folder
         self.process: subprocess.Popen[bytes] | None = None
         self.reaper: subprocess.Popen[bytes] | None = None

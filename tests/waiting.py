@@ -14,14 +14,14 @@ def wait_until(
     condition: Callable[[], T],
     what: str,
     *,
-    limit_s: float = 120.0,
+    limit_s: float = 250.0,
     every_s: float = 0.05,
     process: subprocess.Popen | None = None,
     shown: Callable[[], object] | None = None,
 ) -> T:
     """What `condition` returns as soon as that is true; the test fails after `limit_s`, or when `process` ends before.
 
-    `wait_until(path.exists, "plan.json")` fails with "waited 120 s for plan.json; saw False". With `shown`, the failure
+    `wait_until(path.exists, "plan.json")` fails with "waited 250 s for plan.json; saw False". With `shown`, the failure
     shows what that returns (a log, say) instead of the condition's last value.
     """
     __tracebackhide__ = True

@@ -22,7 +22,7 @@ restore("{page}")
 def open_page(monkeypatch: pytest.MonkeyPatch, home: Path, page: str, **query: str | list[str]) -> AppTest:
     """The page of a home folder with a selection in its URL, run once without an exception."""
     monkeypatch.setenv("ABLATIONS_HOME", str(home))
-    shown = AppTest.from_string(SCRIPT.format(page=page), default_timeout=60)
+    shown = AppTest.from_string(SCRIPT.format(page=page), default_timeout=250)
     for name, value in query.items():
         shown.query_params[name] = value
     shown.run()

@@ -27,13 +27,14 @@ from typing import Any, Literal
 from urllib.parse import urlencode
 
 import pytest
+from ports import free_ports
 from reaper import start_reaper
 from waiting import wait_until
 
 from ablations.cli.serve import TOKEN_VARIABLE
 
 CHROMIUM = Path("/usr/bin/chromium")
-LIMIT_MS = 60_000
+LIMIT_MS = 200_000
 """For one page; a slow machine with other work on it needs some seconds."""
 BENIGN = ("ResizeObserver loop",)
 """Errors on the console that say nothing of the page."""
@@ -92,8 +93,14 @@ class Window:
         """Do what each step does, and wait after each until the page has settled."""
         for step in steps:
             step()
-            self.page.wait_for_timeout(250)  # the click has to reach the server before its answer can be waited for
+            self._reach_server()
             self.settled()
+
+    def _reach_server(self) -> None:
+        """Wait until a click has reached the server: it answers what the page asks after the click."""
+        self.page.wait_for_timeout(250)
+        for _ in range(3):
+            self.page.wait_for_function("url => fetch(url).then(() => true)", arg=f"{self.url}/_stcore/health")
 
     def choose(self, label: str, *options: str) -> None:
         """Click options of the list whose label begins so, each in turn; lists of several stay open until Escape.
@@ -176,9 +183,7 @@ def served_in_browser(home: Path) -> Iterator[Browser]:
 @contextmanager
 def pages_served(home: Path, *options: str) -> Iterator[tuple[str, str]]:
     """`platform dashboard` on a free port: its address and the token, both as it printed them."""
-    with socket.socket() as free:
-        free.bind(("127.0.0.1", 0))
-        port = free.getsockname()[1]
+    (port,) = free_ports(1)
     mark = f"DASHBOARD_SERVER_OF={home}:{port}"
     name, _, value = mark.partition("=")
     command = [sys.executable, "-m", "ablations.cli", "dashboard", f"--port={port}", f"--home={home}", *options]

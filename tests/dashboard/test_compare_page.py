@@ -262,7 +262,7 @@ def fragment(path: str) -> None:
 
 def test_the_part_that_runs_again_counts_trials_done_since_and_says_what_breaks_in_between(tmp_path):
     sweep = make_search(tmp_path, make_record())
-    page = AppTest.from_function(fragment, args=(str(tmp_path),), default_timeout=60).run()
+    page = AppTest.from_function(fragment, args=(str(tmp_path),), default_timeout=250).run()
     assert "8 of 8 trials are done: trial-004 is the best of 8 by these same evaluations" in text_of(page)
     assert "flatters the difference from scalerl" in text_of(page)
     (sweep.folder / "search.json").write_text("{")

@@ -40,7 +40,7 @@ def ahead(monkeypatch, home):
     """The server's thread, once it has ended."""
     monkeypatch.setenv("ABLATIONS_HOME", str(home))
     thread = work_ahead()
-    thread.join(timeout=120)
+    thread.join(timeout=250)
     assert not thread.is_alive()
     assert not IMPORTING.locked()
 

@@ -7,6 +7,7 @@ import signal
 import subprocess
 import sys
 from collections.abc import Callable
+from contextlib import suppress
 from functools import partial
 from pathlib import Path
 
@@ -115,7 +116,8 @@ def start(home: Path, *arguments: str) -> subprocess.Popen[bytes]:
 
 def kill_tree(process: subprocess.Popen[bytes]) -> None:
     """SIGKILL to the command and everything it started."""
-    os.killpg(process.pid, signal.SIGKILL)
+    with suppress(ProcessLookupError):  # it has ended and left nothing
+        os.killpg(process.pid, signal.SIGKILL)
     process.wait()
 
 

@@ -133,7 +133,7 @@ def test_ctrl_c_lets_runs_write_their_checkpoints(platform, study, home):
     process = start(home, "sweep", str(study), "--budget", "20x")
     wait_until(lambda: list(home.glob("runs/*/metrics.jsonl")), "a run that trains", process=process)
     os.killpg(process.pid, signal.SIGINT)  # a terminal sends it to every process of the group
-    assert process.wait(timeout=90) == 3
+    assert process.wait(timeout=250) == 3
     runs = json.loads(platform("status", "--json", code=3).stdout)["runs"]
     assert {run["state"] for run in runs} <= {"cancelled", "pending"}
     cancelled = [run for run in runs if run["state"] == "cancelled"]

@@ -10,7 +10,7 @@ from contextlib import suppress
 
 import pytest
 from fixtures_home import make_home
-from integration.conftest import start
+from integration.conftest import kill_tree, start
 from waiting import wait_until
 
 LIMIT_S = 240.0
@@ -40,15 +40,18 @@ def test_status_and_logs_follow_a_sweep_to_its_end(platform, study, home, follow
     sweep = start(home, "sweep", str(study), "--jobs", "1", "--budget", "0.7")
     try:
         wait_until((home / "sweeps" / "small" / "plan.json").exists, "plan.json", process=sweep)
+        os.killpg(sweep.pid, signal.SIGSTOP)  # no run ends before both follow
         watch, watched = following("status", "-w")
         # The last run to be started: it is pending now, and the sweep will begin it.
         log, logged = following("logs", "loo-off_policy", "-f")
+        wait_until(lambda: "waiting for its first line" in logged.read_text(), "its wait", process=log)
+        wait_until(lambda: "small: " in watched.read_text(), "the table", process=watch)
+        os.killpg(sweep.pid, signal.SIGCONT)
         assert sweep.wait(timeout=LIMIT_S) == 0
         assert log.wait(timeout=LIMIT_S) == 0, logged.read_text()
         assert watch.wait(timeout=LIMIT_S) == 0, watched.read_text()
     finally:
-        sweep.kill()
-        sweep.wait()
+        kill_tree(sweep)
     lines = watched.read_text()
     assert "small: 1 running, 1 pending" in lines or "small: 1 done, 1 running" in lines
     assert "min left, until" in lines

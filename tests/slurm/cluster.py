@@ -22,6 +22,7 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from ports import free_ports
 from reaper import start_reaper
 
 NEEDED = ("munged", "slurmctld", "slurmd", "sbatch", "squeue", "scontrol", "sinfo")
@@ -294,15 +295,3 @@ class SlurmCluster:
                 tails = "\n".join(f"{path.name}: {path.read_text()[-600:]}" for path in (self.folder / "log").iterdir())
                 raise RuntimeError(f"{problem}; ended: {dead}\n{tails}")
             time.sleep(0.1)
-
-
-def free_ports(number: int) -> list[int]:
-    """Ports of 127.0.0.1 that nothing listens on."""
-    sockets = [socket.socket() for _ in range(number)]
-    try:
-        for one in sockets:
-            one.bind(("127.0.0.1", 0))
-        return [one.getsockname()[1] for one in sockets]
-    finally:
-        for one in sockets:
-            one.close()

@@ -500,8 +500,8 @@ def test_a_log_that_has_changed_is_read_again_and_no_other_is(tmp_path):
     study(path, home=home)
     assert log.stat().st_mtime_ns == before
     changed = [row | {"acc": 0.5} for row in ROWS]
-    assert scores(changed, age=-(10**10)) == [0.5] * 10  # not at rest
-    assert scores([row | {"acc": 0.6} for row in ROWS], age=-(10**10)) == [0.6] * 10
+    assert scores(changed, age=-(10**11)) == [0.5] * 10  # not at rest
+    assert scores([row | {"acc": 0.6} for row in ROWS], age=-(10**11)) == [0.6] * 10
     for one in home.glob("sweeps/*/sources.json"):
         one.write_bytes(one.read_bytes()[:50])
     assert scores(changed, age=9 * 10**9) == [0.5] * 10

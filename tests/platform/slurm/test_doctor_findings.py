@@ -10,7 +10,7 @@ from types import SimpleNamespace
 from typing import Any
 
 import pytest
-from slurm.cluster import free_ports
+from ports import free_ports
 
 from ablations.home.home import Home
 from ablations.slurm import commands

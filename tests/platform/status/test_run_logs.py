@@ -17,7 +17,7 @@ from ablations.errors import AblationsError
 from ablations.slurm.submissions import new_submission
 
 RUN = planned_run("loo-loss", 1).id
-LIMIT_S = 30.0
+LIMIT_S = 250.0
 
 
 @pytest.fixture

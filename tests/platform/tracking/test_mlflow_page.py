@@ -5,7 +5,6 @@ nothing.
 import os
 import re
 import shutil
-import socket
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -18,6 +17,7 @@ from urllib.request import urlopen
 import pytest
 from dashboard.browser import CHROMIUM, LIMIT_MS, require_chromium
 from fixtures_home import make_home
+from ports import free_ports
 from reaper import start_reaper
 from waiting import wait_until
 
@@ -96,9 +96,7 @@ def note_elsewhere(url: str, own: str, elsewhere: list[str]) -> None:
 @contextmanager
 def serving(home: Path) -> Iterator[tuple[str, Path]]:
     """The server of `platform mlflow`, and what it prints."""
-    with socket.socket() as free:
-        free.bind(("127.0.0.1", 0))
-        port = free.getsockname()[1]
+    (port,) = free_ports(1)
     command = [sys.executable, "-m", "ablations.cli", "mlflow", f"--port={port}", f"--home={home}"]
     reaper, said = start_reaper(f"MLFLOW_SERVER_OF={home}"), home / "said"
     with said.open("w") as output:

@@ -411,7 +411,7 @@ class Full(BaseHTTPRequestHandler):
         pass
 
 
-@pytest.mark.timeout(60)
+@pytest.mark.timeout(240)
 @pytest.mark.parametrize(("kind", "reason"), [("dead", "refused"), ("silent", "timed out"), ("full", "507")])
 def test_a_server_that_is_dead_silent_or_full_is_given_up_and_costs_no_row(tmp_path, monkeypatch, kind, reason):
     sweep = make_home(tmp_path)

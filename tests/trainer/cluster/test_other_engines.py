@@ -82,7 +82,6 @@ def damaged_cluster(schedule, folder, damaged):
     return wall_cluster(recipe, policy, DamagingStore(folder, policy.exported_weights(), damaged=damaged))
 
 
-@pytest.mark.timeout(120)
 def test_a_torn_publication_is_refused_and_published_again_while_generators_decode_with_the_weights_they_have(tmp_path):
     with damaged_cluster("ppo_off_policy", tmp_path / "weights", {2, 3}) as cluster:
         steps = take_steps(cluster, 4)
@@ -93,7 +92,6 @@ def test_a_torn_publication_is_refused_and_published_again_while_generators_deco
     assert all("0-of-1.safetensors of publication" in line for line in cluster.news)
 
 
-@pytest.mark.timeout(120)
 def test_tokens_between_a_refusal_and_the_next_publication_are_those_of_the_weights_of_before(tmp_path):
     with damaged_cluster("pipeline", tmp_path / "weights", range(2, 40, 2)) as cluster:
         steps = take_steps(cluster, 12)
@@ -103,7 +101,6 @@ def test_tokens_between_a_refusal_and_the_next_publication_are_those_of_the_weig
     assert len(cluster.news) >= 5
 
 
-@pytest.mark.timeout(120)
 def test_a_run_whose_weights_are_refused_again_and_again_ends_with_the_reason(tmp_path):
     with damaged_cluster("ppo_off_policy", tmp_path / "weights", range(2, 99)) as cluster:
         for _ in range(2):

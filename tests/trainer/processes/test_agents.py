@@ -26,7 +26,6 @@ from scalerl.processes.coordinator import Coordinator
 from scalerl.processes.meeting_file import MeetingIsOver, read_meeting, write_ended
 from scalerl.signals import TO_ALL_PROCESSES
 
-pytestmark = pytest.mark.timeout(180)
 NOTICED_S = 10.0
 
 

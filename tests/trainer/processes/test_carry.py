@@ -16,7 +16,6 @@ from waiting import wait_until
 from scalerl.weights.broadcast import BroadcastStore
 from scalerl.weights.store import UnusablePublication, names_of_rank
 
-pytestmark = pytest.mark.timeout(180)
 NOTICED_S = 10.0
 
 

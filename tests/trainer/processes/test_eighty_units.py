@@ -23,7 +23,6 @@ UNITS, SLOW, LATE, KILLED = 80, 7, 11, (23, 29)
 """The killed are among the first 32, as many as a batch has groups: of idle generators, the first get them."""
 
 
-@pytest.mark.timeout(120)
 def test_of_eighty_units_two_are_killed_one_is_slow_one_is_late_and_no_group_is_lost_or_doubled(monkeypatch):
     monkeypatch.setattr(process_cluster, "LATE_S", 0.5)
     settings = {"zero_variance": "keep", "batch": {"prompts": 32}, "length_control": {"type": "none"}}

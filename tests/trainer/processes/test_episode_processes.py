@@ -20,8 +20,6 @@ from scalerl.tasks import make_task
 from scalerl.tokens import make_tokenizer
 from scalerl.weights.shared_memory import SharedMemoryStore
 
-pytestmark = pytest.mark.timeout(120)
-
 
 def recipe_of(folder, game="Rounds", *, generators=1, slots=12, k=3, **settings):
     settings = {"settings": settings, "turns": 9, "context_tokens": 70, "train": 60, "validation": 2}

@@ -26,7 +26,6 @@ from scalerl.run.run_log import read_rows
 from scalerl.run.train import train
 from scalerl.weights.broadcast import BroadcastStore
 
-pytestmark = pytest.mark.timeout(240)
 NODES = 4
 NOTICED_S = 10.0
 

@@ -45,8 +45,6 @@ from scalerl.tokens import SymbolTokenizer
 from scalerl.tokens.symbols import END_THINK_ID, EOS_ID
 from scalerl.weights.shared_memory import SharedMemoryStore
 
-pytestmark = pytest.mark.timeout(300)
-
 
 def running(recipe, policy=None, **settings):
     """A cluster of that recipe whose weights go through the memory of this machine."""

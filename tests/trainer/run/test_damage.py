@@ -52,7 +52,7 @@ def home(tmp_path_factory):
     moment = ("train row", len(steps) - first - 1)
     process = PROCESSES.Process(target=attempt, args=(home / "killed", BUDGET, home / "warm_starts", moment))
     process.start()
-    process.join(60)
+    process.join(250)
     assert process.exitcode == -signal.SIGKILL
     return home
 

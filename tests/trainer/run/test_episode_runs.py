@@ -50,8 +50,6 @@ def weights_of(folder, recipe):
     return policy.state_dict()
 
 
-pytestmark = pytest.mark.timeout(600)
-
 MOMENTS = [("train row", 3), ("checkpoint written", 3), ("part written", 8), ("eval row", 2)]
 """An attempt begins at the last checkpoint of the one before it, and dies at the moment after these."""
 

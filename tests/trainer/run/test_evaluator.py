@@ -34,8 +34,6 @@ from scalerl.tasks import make_task
 from scalerl.tokens import make_tokenizer
 from scalerl.weights.folder import KeptStore
 
-pytestmark = pytest.mark.timeout(300)
-
 BUDGET = 0.003
 """Device-hours: 5.4 seconds of two processes."""
 

@@ -28,8 +28,6 @@ from scalerl.run.pending import Due, PendingEvaluations
 from scalerl.run.run_log import Progress
 from scalerl.weights.folder import KeptStore
 
-pytestmark = pytest.mark.timeout(120)
-
 PROMPT = Prompt(task="t", id="one", tokens=(3, 4), answer="a", difficulty=1)
 UNIT = PlacedUnit(role="evaluator", index=0, node=0, devices=())
 
@@ -131,7 +129,7 @@ class Scene:
         return self.rows
 
     def until(self, count):
-        wait_until(lambda: len(self.collect()) >= count, f"{count} rows", limit_s=60, every_s=0.005)
+        wait_until(lambda: len(self.collect()) >= count, f"{count} rows", every_s=0.005)
 
     def found(self):
         return [
@@ -197,10 +195,10 @@ def test_weights_stay_until_two_checkpoints_do_not_name_them_and_none_at_the_end
 def test_a_killed_evaluator_is_started_again_and_measures_from_the_start(scenes):
     scene = scenes()
     scene.due(0, 5)
-    wait_until(lambda: scene.collect() == [] and scene.accounts.evaluator.doing == "evaluate", "its order", limit_s=60)
+    wait_until(lambda: scene.collect() == [] and scene.accounts.evaluator.doing == "evaluate", "its order")
     scene.due(1, 6)
     scene.launcher.bodies[0].kill()
-    wait_until(lambda: scene.collect() == [] and scene.news, "word of its death", limit_s=60)
+    wait_until(lambda: scene.collect() == [] and scene.news, "word of its death")
     assert scene.news == [
         "the evaluator died (signal 9). Restarting (attempt 1 of 3). Its current evaluation starts over"
     ]
@@ -221,15 +219,15 @@ def test_an_evaluator_that_dies_too_often_or_with_its_node_ends_the_run(scenes):
 
     for death in range(1, 4):
         kill()
-        wait_until(lambda: scene.collect() == [] and len(scene.news) == death, f"death {death}", limit_s=60)  # noqa: B023  asked at once
+        wait_until(lambda: scene.collect() == [] and len(scene.news) == death, f"death {death}")  # noqa: B023  asked at once
     kill()
     with pytest.raises(Interrupted, match=r"died \(signal 9\)\. Not restarting: all 3 restarts are used"):
-        wait_until(scene.collect, "the end", limit_s=60)
+        wait_until(scene.collect, "the end")
     other = scenes()
     other.launcher.is_reached = False
     other.launcher.bodies[0].kill()
     with pytest.raises(Interrupted, match="Not restarting: its node is gone"):
-        wait_until(other.collect, "the end", limit_s=60)
+        wait_until(other.collect, "the end")
 
 
 def test_a_silent_evaluator_is_ended_and_started_again(scenes, monkeypatch):
@@ -237,7 +235,7 @@ def test_a_silent_evaluator_is_ended_and_started_again(scenes, monkeypatch):
     monkeypatch.setattr("scalerl.processes.remote_evaluator.JUDGE_LIMIT_S", 0.0)
     scene = scenes()
     scene.due(3, 5)
-    wait_until(lambda: scene.collect() == [] and scene.news, "its end", limit_s=60)
+    wait_until(lambda: scene.collect() == [] and scene.news, "its end")
     assert re.match(r"the evaluator was killed: silent for 0 s while (decoding|judging) evaluation 3\.", scene.news[0])
 
 
@@ -292,7 +290,7 @@ def test_weights_that_are_torn_or_missing_end_the_run_where_the_learner_has_othe
     scene.learner.version = 6
     scene.gate.set()
     with pytest.raises(Interrupted, match=r"at step 5 cannot be measured: .*the learner is at step 6"):
-        wait_until(lambda: scene.collect() and None, "the end", limit_s=60)
+        wait_until(lambda: scene.collect() and None, "the end")
     assert scene.found() == [(0, 4, 4.0, [4])]
     scene.evaluator.close()
     resumed = scenes()
@@ -301,7 +299,7 @@ def test_weights_that_are_torn_or_missing_end_the_run_where_the_learner_has_othe
     resumed.gate.set()
     resumed.pending.load_state_dict(state)
     with pytest.raises(CannotResume, match=r"at step 5 cannot be measured: publication 1 .*delete the checkpoint"):
-        wait_until(lambda: resumed.collect() and None, "the end", limit_s=60)
+        wait_until(lambda: resumed.collect() and None, "the end")
 
 
 def test_weights_of_another_version_are_refused(scenes):
@@ -313,14 +311,14 @@ def test_weights_of_another_version_are_refused(scenes):
     due = {"index": 0, "reading": 0, "progress": vars(progress), "wall_s": 2.0}
     scene.pending.load_state_dict([due])
     with pytest.raises(CannotResume, match="holds version 3 of the weights, not 2"):
-        wait_until(scene.collect, "the end", limit_s=60)
+        wait_until(scene.collect, "the end")
 
 
 def test_a_verifier_that_fails_in_the_evaluator_ends_the_run_with_its_reason(scenes):
     scene = scenes(evaluator=FailingEvaluator)
     scene.due(0, 0)
     with pytest.raises(VerifierFailed, match="no answer can be judged"):
-        wait_until(scene.collect, "the end", limit_s=60)
+        wait_until(scene.collect, "the end")
 
 
 def test_the_evaluator_s_account_by_hand():

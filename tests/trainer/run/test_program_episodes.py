@@ -104,7 +104,7 @@ def test_a_run_killed_while_programs_work_and_resumed_is_the_undisturbed_run(tmp
     for moment in (("train row", 2), None):
         process = PROCESSES.Process(target=attempt, args=(folder.path, BUDGET, warm_starts, moment))
         process.start()
-        process.join(60)
+        process.join(250)
         assert process.exitcode == (0 if moment is None else -9)
     assert rows_of(folder) == rows_of(undisturbed)
     ours, theirs = (weights_of(one, recipe) for one in (folder, undisturbed))

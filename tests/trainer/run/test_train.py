@@ -50,7 +50,7 @@ def start(folder, budget, warm_starts, moment=None, kill=signal.SIGKILL):
     """Exit code of one attempt in a process of its own."""
     process = PROCESSES.Process(target=attempt, args=(folder.path, budget, warm_starts, moment, kill))
     process.start()
-    process.join(60)
+    process.join(250)
     assert process.exitcode is not None, "the attempt hangs"
     return process.exitcode
 

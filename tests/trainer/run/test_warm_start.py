@@ -169,7 +169,7 @@ def test_a_run_that_waits_for_the_warm_start_of_another_hears_of_it_and_can_be_s
     thread.start()
     wait_until(lambda: heard.steps, "the other run to wait")
     other.release()  # as the death of the process that held it does
-    thread.join(60)
+    thread.join(250)
     assert_equal(found, undisturbed[1])
 
 

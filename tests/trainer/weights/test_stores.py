@@ -118,7 +118,7 @@ def publish_elsewhere(store):
 def test_another_process_that_was_started_with_the_store_publishes_to_the_same(store):
     process = multiprocessing.get_context("spawn").Process(target=publish_elsewhere, args=(store,))
     process.start()
-    process.join(60)
+    process.join(250)
     assert process.exitcode == 0
     assert_equal(store.fetch(3, 30), weights_of(3))
 
