@@ -12,7 +12,7 @@ from waiting import wait_until
 
 NUM_ROWS = 21 + 40
 """Of one run that is half done."""
-LIMIT_S = 90.0
+LIMIT_S = 250.0
 
 
 @pytest.fixture

@@ -127,7 +127,7 @@ if episode["seed"] < 16:  # held-out episodes have no faults
         case 2: import time; time.sleep(60)
 end(len(word) / 8)
 """
-    folder = new_run(tmp_path / "run", recipe_of(tmp_path, code, time_limit_s=3))
+    folder = new_run(tmp_path / "run", recipe_of(tmp_path, code, time_limit_s=5))
     train(folder.path, budget_gpu_hours=BUDGET, warm_starts=warm_starts)
     counts = [row["outcomes"] for row in read_rows(folder.metrics, kind="train")]
     assert sum(one["crashed"] for one in counts) > 0
