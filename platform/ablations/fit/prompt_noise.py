@@ -18,8 +18,11 @@ def answer_variance(right: np.ndarray, judged: np.ndarray) -> float:
     v_i estimates p_i (1 - p_i). A prompt with one answer counts as newly drawn: v_i = p (1 - p).
     """
     n = judged.sum()
-    p = right.sum() / n
-    v_k = np.where(judged > 1, right * (judged - right) / np.maximum(judged - 1, 1), judged * (p * (1 - p)))
+    if judged.min() > 1:
+        v_k = right * (judged - right) / (judged - 1)
+    else:
+        p = right.sum() / n
+        v_k = np.where(judged > 1, right * (judged - right) / np.maximum(judged - 1, 1), judged * (p * (1 - p)))
     return float(v_k.sum()) / float(n) ** 2
 
 
@@ -30,9 +33,9 @@ def prompt_variance(right: np.ndarray, judged: np.ndarray) -> float:
 
     NaN without two prompts that have two answers each, since one answer cannot distinguish a hard prompt from bad luck.
     """
-    several = judged > 1
-    x, k = right[several] / judged[several], judged[several]
-    N = k.size
+    if judged.min() <= 1:
+        right, judged = right[judged > 1], judged[judged > 1]
+    x, k, N = right / judged, judged, judged.size
     if N < 2:
         return float("nan")
     off = x - x.sum() / N

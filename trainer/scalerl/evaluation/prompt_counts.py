@@ -17,6 +17,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
+DIGIT_OF_CODE = np.zeros(256, dtype=int)
+"""The digit to base 36 of each character's code."""
+DIGIT_OF_CODE[np.frombuffer(b"0123456789abcdefghijklmnopqrstuvwxyz", dtype=np.uint8)] = np.arange(36)
 COUNTS_PATTERN = re.compile(r"([1-9][0-9]*):([0-9a-z]+)(?::([0-9a-z]+))?")
 
 
@@ -46,7 +49,12 @@ class PromptCounts:
         most, width = int(found[1]), _width(int(found[1]))
         right = _numbers(found[2], width)
         judged = np.full(right.size, most) if found[3] is None else _numbers(found[3], width)
-        if right.size != judged.size or judged.max() != most or np.any(right > judged):
+        is_consistent = (
+            right.max() <= most
+            if found[3] is None
+            else right.size == judged.size and judged.max() == most and bool((right <= judged).all())
+        )
+        if not is_consistent:
             raise ValueError(f"found {text[:60]!r}, whose counts are inconsistent")
         return cls(right=right, judged=judged)
 
@@ -70,6 +78,5 @@ def _text(counts: np.ndarray, width: int) -> str:
 def _numbers(text: str, width: int) -> np.ndarray:
     if len(text) % width:
         raise ValueError(f"found {len(text)} digits; each count has {width}")
-    code = np.frombuffer(text.encode(), dtype=np.uint8).astype(int).reshape(-1, width)
-    digits = np.where(code < ord("a"), code - ord("0"), code - ord("a") + 10)
-    return digits @ 36 ** np.arange(width)[::-1]
+    digits = DIGIT_OF_CODE[np.frombuffer(text.encode(), dtype=np.uint8)]
+    return digits if width == 1 else digits.reshape(-1, width) @ 36 ** np.arange(width)[::-1]

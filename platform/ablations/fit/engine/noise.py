@@ -11,7 +11,7 @@ from functools import cache, lru_cache, wraps
 from typing import ParamSpec, TypeVar
 
 import numpy as np
-from scipy.linalg import eigh_tridiagonal
+from scipy.linalg import eigh_tridiagonal, solve_triangular
 from threadpoolctl import ThreadpoolController
 
 from ablations.fit.engine.projection import Prior
@@ -73,8 +73,9 @@ class AR1:
         self.run_variance, self.rho = run_variance, rho
         self.variance = sampling_variance + run_variance
         lags = np.abs(np.subtract.outer(np.arange(num_points), np.arange(num_points)))
-        covariance = sampling_variance * np.eye(num_points) + run_variance * round(rho, 3) ** lags
-        self.whitening = np.linalg.inv(np.linalg.cholesky(covariance))
+        covariance = run_variance * (round(rho, 3) ** np.arange(num_points))[lags]
+        covariance[np.diag_indices(num_points)] += sampling_variance
+        self.whitening = solve_triangular(np.linalg.cholesky(covariance), np.eye(num_points), lower=True)
         """W with W' W = Cov^-1, so that W e has independent entries of variance 1."""
 
     @property

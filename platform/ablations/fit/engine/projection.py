@@ -56,6 +56,19 @@ class Nodes:
         """Sum of g^2 over the readings."""
         return np.einsum("ij,ij->i", self.g, self.g)
 
+    def sum_gy(self, y: np.ndarray) -> np.ndarray:
+        """Sum of g y over the readings. The last one is kept, since a fit asks for it several times."""
+        found = self._last_sum_gy.get(y.tobytes())
+        if found is None:
+            found = self.g @ y
+            self._last_sum_gy.clear()
+            self._last_sum_gy[y.tobytes()] = found
+        return found
+
+    @cached_property
+    def _last_sum_gy(self) -> dict[bytes, np.ndarray]:
+        return {}
+
 
 class Deviance(NamedTuple):
     """The deviance of each node of some grids under each prior, as a quadratic in (r, a).
@@ -178,7 +191,7 @@ def least_deviances(
     already exceeds one inside, under the same prior and in the same grid, by more than `within` gets infinity.
     """
     g_y, sum_g, sum_gg = (
-        np.concatenate(sums) for sums in zip(*((one.g @ y, one.sum_g, one.sum_gg) for one in grids), strict=True)
+        np.concatenate(sums) for sums in zip(*((one.sum_gy(y), one.sum_g, one.sum_gg) for one in grids), strict=True)
     )
     value, precision = np.array([(one.value, 1 / one.variance) for one in priors]).T[:, :, None]
     deviance = Deviance(
