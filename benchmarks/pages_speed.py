@@ -7,10 +7,10 @@ A home folder of 40 variants x 5 seeds x 200 evaluations x 20 metrics is written
 `platform compare` with nothing kept, with all kept, and after a new evaluation of one run; then a second one of 400
 variants, 2,000 runs. Debian's Chromium opens the page Compare of both: until the first figure is drawn, until nothing
 moves any more, until another baseline or a click has drawn what it asks for, the heap of the browser, the memory of the
-server. A server of its own answers fifteen visits; its processor seconds are added up. Wall seconds hang on other work: seconds
-of the processors (of all processes of a command, of the server and of the page's renderer) stand beside them, and the
-record has the load. Everything is measured `--turns` times, the median counts. Takes about ten minutes on two idle
-cores, most of it to write and to fit the 2,000 runs, and 1.3 GB of disk. Writes `results/pages_speed.json`.
+server. Fifteen visits to a server of their own cost it so many processor seconds. Wall seconds hang on other work:
+seconds of the processors (of all processes of a command, of the server and of the page's renderer) stand beside them,
+and the record has the load. Everything is measured `--turns` times, the median counts. Takes about ten minutes on two
+idle cores, most of it to write and to fit the 2,000 runs, and 1.3 GB of disk. Writes `results/pages_speed.json`.
 """
 
 import argparse
