@@ -56,7 +56,7 @@ def campaign(
     given = {"promise": promise, "margin": margin, "ceiling": ceiling, "evaluation": evaluation}
     terms = {key: value for key, value in given.items() if value is not None}
     if margin is not None and not 0 < margin < math.inf:
-        raise AblationsError(f"--margin: found {margin:g}; must be above 0")
+        raise AblationsError(f"--margin: found {margin:g}; must be a number above 0")
     if ceiling is not None and not math.isfinite(ceiling):
         raise AblationsError(f"--ceiling: found {ceiling:g}; must be a number; without a ceiling leave the option out")
     if proposals is None:
@@ -140,15 +140,11 @@ def keep(
     new, identity = bare_scores(score or [], condition or []), identity_of_files(code or [], home=where.path)
     with opened(where, campaign) as found:
         if trained_on is not None:
-            if not found.terms.evaluation:
-                raise AblationsError(
-                    "--trained-on: the campaign names no evaluation prompts; start it with --evaluation"
-                )
-            refuse_evaluation_prompts(trained_on, Path(found.terms.evaluation))
+            refuse_evaluation_prompts(trained_on, found.terms.evaluation)
         if runs:
             refuse_idle("runs", {"--score": score, "--code": code, "--condition": condition, "--withdraw": withdraw})
             at = next((run.conditions.get("budget") for run in found.runs), None)
-            one = found.candidates.get(proposal) or (found.best if proposal == BEST_SO_FAR else None)
+            one = found.named(proposal)
             is_start = not found.candidates or (one is not None and one.number == 0)
             named = variant or (None if is_start else one.name if one else proposal)
             new, identity, unfinished = measured(home, runs, named, log, gpus, at)
@@ -161,7 +157,7 @@ def keep(
         if (other := found.same_as(proposal, identity)) is not None:
             lines, exit_code = words.lines_on_same(proposal, other), SAME_AS_BEFORE
         else:
-            known = {BEST_SO_FAR, *found.candidates}
+            is_new = found.named(proposal) is None
             candidate = found.add(proposal, new, identity=identity, says=says)
             is_asked_as_best = new or withdraw is not None or not candidate.number or proposal == BEST_SO_FAR
             if candidate is found.best and is_asked_as_best:
@@ -173,7 +169,7 @@ def keep(
                 step = found.decide(candidate)
                 lines = words.answer_lines(found, step)
                 exit_code = {"keep": KEEP, "again": RUN_AGAIN}.get(step.word, DISCARD)
-            told = [] if proposal in known else words.lines_on_new(found, candidate)
+            told = words.lines_on_new(found, candidate) if is_new else []
             told += words.odd_score_lines(found, candidate) if new else []
             told += [f"{counted(unfinished, 'run')} of it still to end: ask again then."] if unfinished else []
             lines[-1:-1] = told

@@ -20,7 +20,7 @@ from functools import cached_property
 from typing import Any
 
 from ablations.answers.interval import Interval
-from ablations.answers.keep import JUDGED_AT, LEAST_OF_BEST, WINDOW, Conclusion, Judged, Look, judge
+from ablations.answers.keep import JUDGED_AT, LEAST_OF_BEST, WINDOW, Judged, Look, judge
 from ablations.answers.promise import Promise, keep_level
 from ablations.answers.repeats import Repeats
 from ablations.answers.run_to_run import RunToRun, run_to_run
@@ -86,21 +86,15 @@ class Candidate:
 
 
 @dataclass(frozen=True, kw_only=True)
-class NextStep:
-    """The judgement of a proposal, with the runs that are needed before the next one."""
+class NextStep(Judged):
+    """What the runs of a proposal say, and the runs that are needed before it is judged again."""
 
     name: str
-    judgement: Judged
     level: float
     own_runs: int
     """Further runs of the proposal."""
     best_runs: int
     """Further runs of the best."""
-
-    @property
-    def word(self) -> Conclusion:
-        """What the runs say."""
-        return self.judgement.word
 
 
 @dataclass(kw_only=True)
@@ -195,20 +189,16 @@ class Campaign:
         """The run-to-run spread of the campaign."""
         return run_to_run([Repeats.of(one, [0.0] * len(one)) for one in self.groups(len(self.lines))])
 
-    def level(self, proposal: Candidate) -> float:
-        """The probability with which a proposal may be kept falsely."""
-        return keep_level(self.terms.promise, proposal.number, self.kept, proposals=self.terms.proposals)
-
     def step(self, proposal: Candidate) -> NextStep:
         """What the runs of an open proposal say, and what is to be run next."""
         best = self.best
         assert best is not None
         looks, own_runs, best_runs = self._looks(proposal, best)
-        level = self.level(proposal)
+        level = keep_level(self.terms.promise, proposal.number, self.kept, proposals=self.terms.proposals)
         found = judge(looks, level=level, margin=self.terms.margin)
         if found.word != "again":
             own_runs = best_runs = 0
-        return NextStep(name=proposal.name, judgement=found, level=level, own_runs=own_runs, best_runs=best_runs)
+        return NextStep(**vars(found), name=proposal.name, level=level, own_runs=own_runs, best_runs=best_runs)
 
     def _looks(self, proposal: Candidate, best: Candidate) -> tuple[list[Look], int, int]:
         """The looks that the runs allow, and the runs of the proposal and of the best that the next one lacks.
@@ -232,27 +222,20 @@ class Campaign:
             looks.append(Look(proposal=seen, best=tuple(of_best), groups=self.groups(at)))
         return looks, 0, 0
 
-    def find(self, name: str) -> Candidate:
-        """The candidate of this name; AblationsError lists them if there is none."""
-        if name == BEST_SO_FAR and self.best is not None:
-            return self.best
-        if name not in self.candidates:
-            raise AblationsError(
-                f"unknown proposal '{name}' of campaign '{self.name}'; "
-                f"{did_you_mean(name, self.candidates, 'proposals')}"
-            )
-        return self.candidates[name]
+    def named(self, name: str) -> Candidate | None:
+        """The candidate of this name, or the best so far; None if there is none."""
+        return self.best if name == BEST_SO_FAR else self.candidates.get(name)
 
     def same_as(self, name: str, identity: str) -> Candidate | None:
         """The candidate with the code and settings of a proposal that told none so far; None if there is none."""
-        known = self.candidates.get(name)
-        if name == BEST_SO_FAR or not identity or (known is not None and known.identity):
+        known = self.named(name)
+        if not identity or (known is not None and known.identity):
             return None
         return next((one for one in self.candidates.values() if one.identity == identity), None)
 
     def add(self, name: str, runs: Sequence[NewRun], *, identity: str = "", says: str = "") -> Candidate:
         """Record runs of a proposal, which begins with its first; within `opened`. Runs that are known are left out."""
-        known = self.find(name) if name == BEST_SO_FAR or name in self.candidates else None
+        known = self.named(name)
         if known is None:
             self._check_new(name)
         elif identity and known.identity not in ("", identity):
@@ -301,7 +284,10 @@ class Campaign:
 
     def withdraw(self, name: str, score: float, says: str) -> Candidate:
         """Take back the last run of a proposal with this score, which was mistyped, and a discard; within `opened`."""
-        known = self.find(name)
+        known = self.named(name)
+        if known is None:
+            names = did_you_mean(name, self.candidates, "proposals")
+            raise AblationsError(f"unknown proposal '{name}' of campaign '{self.name}'; {names}")
         if known.decision is None or known.crowned:
             self._check_open(known)
         found = [run for run in known.runs if run.score == score and not run.source]
@@ -321,10 +307,10 @@ class Campaign:
         """Judge a proposal, and record a decision; within `opened`."""
         found = self.step(proposal)
         if found.word != "again":
-            gain = found.judgement.gain
+            gain = found.gain
             told = {"gain": gain and gain.estimate, "lo": gain and gain.lo, "hi": gain and gain.hi}
             decided = {"kind": "decision", "of": proposal.name, "word": found.word, "level": found.level}
-            self._write([decided | told | {"runs": found.judgement.num_runs}])
+            self._write([decided | told | {"runs": found.num_runs}])
         return found
 
     def gain_afresh(self, kept: Candidate) -> Interval | None:
@@ -340,29 +326,17 @@ class Campaign:
         return interval_of([found], found.estimate)
 
 
-def campaign_ledger(home: Home, name: str) -> Ledger:
-    """The ledger of a campaign of the home folder."""
-    return Ledger(home.campaigns / name / "ledger.jsonl")
-
-
 def read_campaign(home: Home, name: str) -> Campaign:
     """A campaign of the home folder; AblationsError lists them if there is none of this name."""
-    ledger = campaign_ledger(home, name)
-    if not ledger.path.exists():
-        known = campaign_names(home)
-        raise AblationsError(
-            f"unknown campaign '{name}' in {home.path}; {did_you_mean(name, known, 'campaigns')}; "
-            f"to start it, run `platform campaign {name} --proposals 200`"
-        )
+    ledger = _known_ledger(home, name)
     return Campaign(name=name, ledger=ledger, lines=ledger.read())
 
 
 @contextmanager
 def opened(home: Home, name: str) -> Iterator[Campaign]:
     """A campaign that no other process writes meanwhile."""
-    read_campaign(home, name)
+    ledger = _known_ledger(home, name)
     home.require_writable()
-    ledger = campaign_ledger(home, name)
     with ledger.locked() as lines:
         yield Campaign(name=name, ledger=ledger, lines=lines)
 
@@ -371,7 +345,7 @@ def new_campaign(home: Home, name: str, terms: CampaignTerms) -> Campaign:
     """Start a campaign; AblationsError if it exists."""
     check_sweep_name(name, "campaign")
     home.require_writable()
-    ledger = campaign_ledger(home, name)
+    ledger = _ledger(home, name)
     with ledger.locked() as lines:
         if lines:
             raise AblationsError(f"campaign '{name}' exists in {home.path}; its terms are fixed; choose another name")
@@ -382,3 +356,17 @@ def campaign_names(home: Home) -> list[str]:
     """Names of the campaigns, the most recently used first."""
     found = sorted(home.campaigns.glob("*/ledger.jsonl"), key=lambda one: one.stat().st_mtime, reverse=True)
     return [one.parent.name for one in found]
+
+
+def _ledger(home: Home, name: str) -> Ledger:
+    return Ledger(home.campaigns / name / "ledger.jsonl")
+
+
+def _known_ledger(home: Home, name: str) -> Ledger:
+    ledger = _ledger(home, name)
+    if not ledger.path.exists():
+        raise AblationsError(
+            f"unknown campaign '{name}' in {home.path}; {did_you_mean(name, campaign_names(home), 'campaigns')}; "
+            f"to start it, run `platform campaign {name} --proposals 200`; one of another folder needs its --home"
+        )
+    return ledger

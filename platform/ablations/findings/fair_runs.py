@@ -101,9 +101,11 @@ def _code_in(folder: Path, home: Path) -> Iterator[str]:
         yield from (str(here / one) for one in files if one.endswith(CODE_SUFFIXES) and not one.startswith("."))
 
 
-def refuse_evaluation_prompts(trained_on: Path, evaluation: Path) -> None:
-    """Raise AblationsError if a file of training prompts has one of the evaluation prompts."""
-    held_out = set(prompts_in(evaluation))
+def refuse_evaluation_prompts(trained_on: Path, evaluation: str) -> None:
+    """Raise AblationsError if a file of training prompts has one of the evaluation prompts, or none are known."""
+    if not evaluation:
+        raise AblationsError("--trained-on: the campaign names no evaluation prompts; start it with --evaluation")
+    held_out = set(prompts_in(Path(evaluation)))
     both = [one for one in prompts_in(trained_on) if one in held_out]
     if both:
         raise AblationsError(

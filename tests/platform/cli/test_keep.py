@@ -84,6 +84,10 @@ def test_a_new_name_is_said_so_that_a_mistyped_one_shows(keep, tmp_path):
     assert "new proposal" not in keep("wider", scores=[0.41], code=11)
     assert "widr is a new proposal, number 2 of 20." in keep("widr", scores=[0.41], code=11)
     first = Campaign(tmp_path / "other")
+    with pytest.raises(AblationsError, match="'best' stands for the best so far, and the campaign has none yet"):
+        first("best", scores=[0.41], code=2)
+    with pytest.raises(AblationsError, match="unknown proposal 'widr' of campaign 'night'; there are no proposals"):
+        first("widr", "--withdraw=0.41", code=2)
     assert "The campaign starts from wider" in first("wider", scores=[0.41], code=11)
 
 

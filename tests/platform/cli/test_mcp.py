@@ -123,7 +123,9 @@ def test_a_campaign_by_tools_says_what_to_do_next(tmp_path, monkeypatch):
     assert said(tools.campaign_decide("night", "wider", [0.1]))[0].startswith("Discard: wider")
     assert said(tools.campaign_decide("night", "wider", withdraw=0.1))[0].startswith("Run again: wider")
     assert tools.campaign_propose("night", "outside", ["/etc/hostname"]).is_error
-    assert "unknown campaign 'day'" in tools.campaign_decide("day", "best", [0.4]).content[0].text
+    unknown = tools.campaign_decide("day", "best", [0.4]).content[0].text
+    assert "unknown campaign 'day'" in unknown
+    assert "one of another folder needs its --home" in unknown
 
 
 def test_compute_of_campaigns_counts_towards_the_limit(tmp_path):

@@ -26,13 +26,7 @@ REASONS = {
     "again": "the runs so far do not decide",
 }
 """Why, by the word of the judgement."""
-CONCLUSION_TONES: dict[str, Tone] = {
-    "keep": "good",
-    "worse": "bad",
-    "no gain": "faint",
-    "spent": "faint",
-    "again": "mixed",
-}
+_TONES: dict[str, Tone] = {"keep": "good", "worse": "bad", "no gain": "faint", "spent": "faint", "again": "mixed"}
 PROMISES = {
     "at_most_one": "at most one false keep in 95 % of campaigns of {} proposals",
     "fdr": "at most a tenth of all keeps false, on average",
@@ -71,20 +65,19 @@ def answer_lines(campaign: Campaign, step: NextStep) -> list[str]:
 
 def _seen_lines(campaign: Campaign, step: NextStep) -> list[str]:
     """What the judged runs show, and how many would decide."""
-    judged = step.judgement
-    if judged.gain is None or judged.sd is None or judged.margin is None:
+    if step.gain is None or step.sd is None or step.margin is None:
         flat = "All runs of a candidate score the same, so that nothing can be decided. Change the seed, or add digits."
-        return [flat] if judged.num_runs else []
+        return [flat] if step.num_runs else []
     found = [
-        f"Gain {_gain_text(judged.gain)} in {counted(judged.num_runs, 'run')}; run-to-run sd {judged.sd:{FORM}}; "
-        f"smallest gain worth having {judged.margin:{FORM}}."
+        f"Gain {_gain_text(step.gain)} in {counted(step.num_runs, 'run')}; run-to-run sd {step.sd:{FORM}}; "
+        f"smallest gain worth having {step.margin:{FORM}}."
     ]
     if step.word == "again":
-        enough = f"{judged.enough} runs in all" if judged.enough else "no number of runs"
+        enough = f"{step.enough} runs in all" if step.enough else "no number of runs"
         most = f"the most worth making is {JUDGED_AT[-1]}"
         found.append(f"If the gain is as large as seen, {enough} would keep it with a chance of 80 %; {most}.")
-    elif (num := len(campaign.candidates[step.name].runs)) > judged.num_runs:
-        found.append(f"The first {judged.num_runs} of {num} runs decided that; the others do not count.")
+    elif (num := len(campaign.candidates[step.name].runs)) > step.num_runs:
+        found.append(f"The first {step.num_runs} of {num} runs decided that; the others do not count.")
     return found
 
 
@@ -158,20 +151,20 @@ def answer_json(campaign: Campaign, step: NextStep | None, lines: list[str], exi
     told |= {"best": best and best.name, "says": lines, "ledger_sha256": campaign.lines[-1]["sha256"]}
     if step is None:
         return told
-    judged, gain = step.judgement, step.judgement.gain
+    gain = step.gain
     return told | {
         "proposal": step.name,
         "why": step.word,
         "gain": gain and gain.estimate,
         "gain_lo": gain and gain.lo,
         "gain_hi": gain and gain.hi,
-        "runs_judged": judged.num_runs,
+        "runs_judged": step.num_runs,
         "more_runs": step.own_runs,
         "more_runs_of_best": step.best_runs,
-        "runs_enough": judged.enough,
+        "runs_enough": step.enough,
         "most_runs": JUDGED_AT[-1],
-        "run_to_run_sd": judged.sd,
-        "margin": judged.margin,
+        "run_to_run_sd": step.sd,
+        "margin": step.margin,
         "level": step.level,
     }
 
@@ -181,7 +174,7 @@ def campaign_document(campaign: Campaign) -> Blocks:
     if not campaign.candidates:
         return [Text(text=text) for text in best_lines(campaign)]
     words = [_word(campaign, one) for one in campaign.candidates.values() if one.number]
-    num = {word: words.count(word) for word in CONCLUSION_TONES}
+    num = {word: words.count(word) for word in _TONES}
     cost = f", {four_digits(campaign.compute)} of compute" if campaign.compute else ""
     lead = (
         f"{counted(len(words), 'proposal')}: {num['keep']} kept, {num['worse'] + num['no gain'] + num['spent']} "
@@ -189,10 +182,7 @@ def campaign_document(campaign: Campaign) -> Blocks:
         f"{f', {campaign.num_withdrawn} withdrawn' if campaign.num_withdrawn else ''}."
     )
     false = f"at most {campaign.expected_false:.2f} of {len(campaign.kept)}"
-    notes = [
-        f"Promise: {promise_text(campaign)}. Expected false keeps: {false}.",
-        *best_lines(campaign)[:2],
-    ]
+    notes = [f"Promise: {promise_text(campaign)}. Expected false keeps: {false}.", *best_lines(campaign)[:2]]
     return [
         Heading(text=f"Campaign {campaign.name}"),
         Text(text=lead, kind="lead"),
@@ -213,12 +203,12 @@ def _row(campaign: Campaign, one: Candidate) -> dict[str, Cell | str]:
     if one.decision and one.decision["gain"] is not None:
         gain = Interval(estimate=one.decision["gain"], lo=one.decision["lo"], hi=one.decision["hi"])
     elif one.number and not one.decision:
-        gain = campaign.step(one).judgement.gain
+        gain = campaign.step(one).gain
     kept = one.number and word == "keep"
     shown = {"start": "start", "again": "undecided", "keep": "keep"}.get(word, f"discard: {word}")
     return {
         "proposal": one.name,
-        "answer": Cell(shown, tone=CONCLUSION_TONES.get(word, "")),
+        "answer": Cell(shown, tone=_TONES.get(word, "")),
         "runs": Cell(str(len(one.runs)), len(one.runs)),
         "mean": number_cell(float(np.mean([run.score for run in one.runs])), FORM) if one.runs else "",
         "gain": interval_cell(gain, FORM),
