@@ -189,6 +189,12 @@ class Campaign:
         """The run-to-run spread of the campaign."""
         return run_to_run([Repeats.of(one, [0.0] * len(one)) for one in self.groups(len(self.lines))])
 
+    @property
+    def unsteady(self) -> list[str]:
+        """Names of the candidates whose runs scatter more than those of the others, by an F test."""
+        repeats = {one.name: [run.score for run in one.runs][-WINDOW:] for one in self.candidates.values()}
+        return [name for name, one in repeats.items() if self.spread.stands_out(Repeats.of(one, [0.0] * len(one)))]
+
     def step(self, proposal: Candidate) -> NextStep:
         """What the runs of an open proposal say, and what is to be run next."""
         best = self.best

@@ -223,6 +223,22 @@ def test_scores_that_never_differ_decide_nothing_and_say_so(tmp_path):
     assert "discard: spent" in run("campaign", "night", f"--home={tmp_path}")
 
 
+def test_proposals_that_scatter_more_are_named_since_the_promise_is_weaker(keep):
+    shown = ("campaign", "night", f"--home={keep.home}")
+    keep("calm", scores=[0.401, 0.409, 0.395, 0.404], code=11)
+    assert "promise is weaker" not in run(*shown)
+    keep("wild", scores=[0.405, 0.52, 0.30, 0.47], code=11)
+    assert "Runs scatter more than the others', so the promise is weaker: wild." in run(*shown)
+
+
+def test_after_runs_of_the_best_the_answer_goes_on_with_what_is_undecided(keep):
+    assert keep("best", scores=[0.401], code=0).endswith("Next: propose a change, run it and the best in turn.\n")
+    keep("broken", scores=[0.1], code=10)
+    assert "1 more run of the best" in keep("wider", scores=[0.405], code=11)
+    text = keep("best", scores=[0.402], code=0)
+    assert text.endswith("Next: ask again about wider: `platform keep night wider`.\n")
+
+
 def test_runs_after_the_decision_are_said_not_to_count(keep):
     text = keep("late", scores=[0.3, 0.5, 0.5, 0.5], code=10)
     assert "The first 1 of 4 runs decided that; the others do not count." in text

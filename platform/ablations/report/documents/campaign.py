@@ -16,6 +16,8 @@ from scalerl.quantities import counted
 FORM = ".4f"
 FAR_FROM_ALL = 10
 """Distance of a score that may be mistyped from the middle of all others, in their range."""
+MOST_UNDECIDED = 3
+"""Limit on the undecided proposals that an answer names, the latest."""
 MOST_PROPOSALS_NUMBERED = 10
 """Limit on the proposals whose numbers label the axis, within a factor of two."""
 REASONS = {
@@ -96,6 +98,9 @@ def best_lines(campaign: Campaign) -> list[str]:
     if lacking > 0:
         again = _commands(campaign, BEST_SO_FAR)
         return [*found, f"Next: {counted(lacking, 'more run')} of it, before proposals are judged: {again}."]
+    if waiting := [one.name for one in campaign.candidates.values() if one.number and one.runs and not one.decision]:
+        names = ", ".join(waiting[-MOST_UNDECIDED:])
+        return [*found, f"Next: ask again about {names}: `platform keep {campaign.name} {waiting[-1]}`."]
     return [*found, "Next: propose a change, run it and the best in turn."]
 
 
@@ -125,7 +130,8 @@ def lines_on_new(campaign: Campaign, one: Candidate) -> list[str]:
     if one.number == 0:
         told = f"The campaign starts from {one.name}, with which proposals are compared."
         return [] if one.name == "start" else [told]
-    return [f"{one.name} is a new proposal, number {one.number} of {campaign.terms.proposals}."]
+    most = f" of {campaign.terms.proposals}" if campaign.terms.promise == "at_most_one" else ""
+    return [f"{one.name} is a new proposal, number {one.number}{most}."]
 
 
 def odd_score_lines(campaign: Campaign, one: Candidate) -> list[str]:
@@ -183,6 +189,8 @@ def campaign_document(campaign: Campaign) -> Blocks:
     )
     false = f"at most {campaign.expected_false:.2f} of {len(campaign.kept)}"
     notes = [f"Promise: {promise_text(campaign)}. Expected false keeps: {false}.", *best_lines(campaign)[:2]]
+    if unsteady := campaign.unsteady:
+        notes.append(f"Runs scatter more than the others', so the promise is weaker: {', '.join(unsteady)}.")
     return [
         Heading(text=f"Campaign {campaign.name}"),
         Text(text=lead, kind="lead"),
