@@ -12,7 +12,8 @@ from ablations.logs.row_values import one_each, one_each_of_json
 from ablations.logs.rows import log_of_rows
 from ablations.logs.trainer_states import HISTORY
 
-STEPS = ("step", "_step", "global_step")
+STEPS = ("step", "_step", "global_step", "training_iteration")
+"""Names of the step; the last is Ray Tune's."""
 
 
 def read_json_lines(path: Path, name: str) -> Log:
@@ -47,10 +48,14 @@ def _rows_in_lines(path: Path, notes: list[str]) -> Iterator[tuple[str, Mapping[
 
 
 def read_json(path: Path, name: str) -> Log:
-    """The log of a file with a list of JSON objects, or of a `trainer_state.json`; FileError for any other."""
+    """The log of a file with a list of JSON objects, of a `trainer_state.json`, or of one object per line, as Ray Tune
+    writes `result.json`; FileError for any other."""
+    text = text_of(path)
     try:
-        content = json.loads(text_of(path), object_pairs_hook=one_each_of_json)
+        content = json.loads(text, object_pairs_hook=one_each_of_json)
     except (ValueError, RecursionError) as error:
+        if _is_whole(text.partition("\n")[0]):
+            return read_json_lines(path, name)
         raise Place(source=str(path)).error(
             f"not JSON ({error})", "for one object per line, the name must end in .jsonl"
         ) from None
@@ -59,6 +64,14 @@ def read_json(path: Path, name: str) -> Log:
         raise Place(source=str(path)).error("no list of rows", f"write a list of objects, or one under {HISTORY!r}")
     rows = ((f"row {number}", row) for number, row in enumerate(found, start=1))
     return log_of_rows(rows, name=name, place=str(path), steps=STEPS)
+
+
+def _is_whole(line: str) -> bool:
+    """True if a line is a JSON object by itself."""
+    try:
+        return isinstance(json.loads(line), dict)
+    except (ValueError, RecursionError):
+        return False
 
 
 def _unwrapped(row: Mapping[str, Any]) -> Mapping[str, Any]:

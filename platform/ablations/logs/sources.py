@@ -33,8 +33,11 @@ DATABASE = ".db"
 """A project of Trackio."""
 EVENTS = "*tfevents*"
 STATE = "trainer_state.json"
+RAY_TUNE = ("result.json", "params.json")
+"""Files that Ray Tune writes for a trial. Its `progress.csv` lacks columns that come after the first result, its event
+files the configuration."""
 GENERAL_NAMES = re.compile(
-    r"(checkpoint|history|logs?|metrics|output|progress|results|scalars|stdout|tb|tensorboard|train|trainer_state"
+    r"(checkpoint|history|logs?|metrics|output|progress|results?|scalars|stdout|tb|tensorboard|train|trainer_state"
     r"|training_log|version)([-_]\d+)?",
     re.IGNORECASE,
 )
@@ -107,6 +110,8 @@ def find_log(path: Path) -> LogSource:
 
 def _in_folder(folder: Path) -> LogSource:
     name = name_of_path(folder)
+    if all((folder / file).is_file() for file in RAY_TUNE):
+        return LogSource(name=name, files=(folder / RAY_TUNE[0],))
     if events := sorted(folder.glob(EVENTS)):
         return LogSource(name=name, files=tuple(events))
     if states := sorted(folder.glob(f"checkpoint-*/{STATE}")):

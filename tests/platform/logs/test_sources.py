@@ -262,6 +262,7 @@ def test_nan_and_infinity_are_what_programs_write_for_them_and_absence_is_neithe
         ("a.jsonl", "[1, 2]\n", "a.jsonl:1: found '[1, 2]'; write one JSON object per line"),
         ("a.jsonl", "[" * 100_000, "a.jsonl:1: not JSON"),
         ("a.json", "[" * 100_000, "not JSON"),
+        ("a.json", '{"a": 1}\n{"a": 2\n{"a": 3}\n', "a.json:2: not JSON"),
         ("a.json", '{"a": 1}', "a.json: no list of rows; write a list of objects, or one under 'log_history'"),
         ("a.csv", "", "a.csv: no rows below the header"),
         ("a.csv", "x,x\n1,2\n", "2 columns are called 'x'; keep one and rename the others"),
@@ -277,6 +278,35 @@ def test_what_is_no_log_is_refused_with_what_would_be_one(tmp_path, name, conten
     with pytest.raises(AblationsError) as raised:
         only_log(tmp_path / name)
     assert said in str(raised.value)
+
+
+def test_a_trial_as_ray_tune_2_60_writes_it_has_the_columns_that_come_after_its_first_result(tmp_path):
+    (folder := tmp_path / "train_31d63_00000_0_seed=3").mkdir()
+    writer = f"""
+from ray.tune.logger import CSVLoggerCallback, JsonLoggerCallback
+class Trial:
+    config, evaluated_params, checkpoint, local_path = {{"seed": 3}}, {{}}, None, {str(folder)!r}
+    init_local_path = lambda self: None
+trial, loggers = Trial(), (CSVLoggerCallback(), JsonLoggerCallback())
+for attempt in ([0, 1, 2, 3], [2, 3, 4]):  # the second goes on from a checkpoint of step 1
+    for one in loggers:
+        one.log_trial_start(trial)
+    for step in attempt:
+        result = {{"training_iteration": step, "time_this_iter_s": 2.0, "config": {{"seed": 3}}}}
+        if step in {SCORES} and step:  # no evaluation before training
+            result["eval"] = {{"acc": {SCORES}[step]}}
+        for one in loggers:
+            one.log_trial_result(step, trial, result)
+    for one in loggers:
+        one.log_trial_end(trial)
+"""
+    in_another_process(writer)
+    assert "acc" not in (folder / "progress.csv").read_text()
+    log = only_log(folder)
+    assert log.name == folder.name
+    assert logged(log, "eval/acc") == {step: score for step, score in SCORES.items() if step}
+    assert log.columns["training_iteration"].tolist() == [0, 1, 2, 3, 2, 3, 4]
+    assert only_log(folder / "result.json").columns.keys() == log.columns.keys() >= {"config/seed", "time_this_iter_s"}
 
 
 @pytest.mark.parametrize("junk", ["x", "1", "a.b", "'"])
