@@ -1,9 +1,7 @@
-"""The comparison as documents: a table of verdicts with advice, the findings in words, every number, the fits, and the
-grid."""
+"""The comparison as documents: a table of verdicts, the findings in words, every number, the fits, and the grid."""
 
 import streamlit as st
 
-from ablations.findings.advice import advice
 from ablations.findings.order import in_order
 from ablations.findings.results import Results
 from ablations.fit.words import in_words
@@ -26,7 +24,7 @@ MOST_SENTENCES = 16
 
 
 def show_table_of_verdicts(results: Results, shown: Shown) -> None:
-    """Show the verdicts as a table, and advice for settling open questions; the changes while nothing is compared."""
+    """Show the verdicts as a table; the changes while nothing is compared."""
     plan = results.plan
     if results.comparison is None:
         st.info(with_code("; ".join(results.reasons) or f"{plan.reference} has no fit."))
@@ -35,7 +33,7 @@ def show_table_of_verdicts(results: Results, shown: Shown) -> None:
         return
     look = {name: style for name, style in styles(plan, shown.focus).items() if name in shown.focus}
     marks = marks_said(results)
-    notes = [" ".join(filter(None, (f"Marks: {marks}." if marks else "", advice(results))))]
+    notes = [f"Marks: {marks}."] if marks else []
     table = comparison_table(results, names=best_first(results, shown), look=look, notes=notes)
     show_document([Heading(text=f"Compared with {plan.reference}"), table], scope=plan.sweep)
 

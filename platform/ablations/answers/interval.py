@@ -1,7 +1,7 @@
 """An estimate with its 95 % interval, and the wider joint interval over all comparisons of a study."""
 
 import math
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 
 TAIL = 0.025
 
@@ -33,6 +33,9 @@ class JointInterval(Interval):
     end."""
     is_provisional: bool = False
     """True if there is one seed and the run-to-run spread is unknown, so that there is no interval."""
+    p_lower: float | None = field(default=None, compare=False)
+    """Probability, by the distribution that the interval is from, of a number below "no difference"; None if
+    unknown."""
 
     @property
     def joint(self) -> Interval:

@@ -1,7 +1,7 @@
 """The variant with the highest level, and those that may be just as high.
 
 >>> comparison.leader
-Leader(variant="prompts-24", runner_up="lr-0.00012", ahead=Answer(...), not_ruled_out=("lr-0.00012",))
+Leader(variant="prompts-24", runner_up="lr-0.00012", ahead=Answer(...), not_ruled_out={"lr-0.00012": 0.4})
 """
 
 from collections.abc import Mapping, Sequence
@@ -21,8 +21,10 @@ class Leader:
     runner_up: str
     ahead: Answer
     """The level of the leader minus that of the runner-up."""
-    not_ruled_out: tuple[str, ...]
-    """Variants whose difference from the leader has a 95 % interval that contains 0, the highest first."""
+    not_ruled_out: Mapping[str, float | None]
+    """Variants whose difference from the leader has a 95 % interval that contains 0, the highest first, each with P:
+    the probability that its level is the higher one of the two, from the t distribution of that interval. P is not
+    corrected for the choice of the leader among several."""
 
     def to_json(self) -> dict[str, Any]:
         """Plain data for JSON: {"variant": "prompts-24", "runner_up": "lr-0.00012", "ahead": 0.01, ...}."""
@@ -33,6 +35,7 @@ class Leader:
             "ahead_lo": self.ahead.lo,
             "ahead_hi": self.ahead.hi,
             "not_ruled_out": list(self.not_ruled_out),
+            "not_ruled_out_p": list(self.not_ruled_out.values()),
         }
 
 
@@ -48,16 +51,12 @@ def leader_among(
     first, *others = sorted(known, key=lambda name: -known[name]) or [""]
     if not others or not spread.is_known:
         return None
-    ahead = {
-        name: Answer.of(
-            next(iter(answers.values())).question,
-            question.difference(fits[first], fits[name], spread, len(others)),
-        )
-        for name in others
-    }
+    kind = next(iter(answers.values())).question
+    found = {name: question.difference(fits[first], fits[name], spread, len(others)) for name in others}
+    ahead = {name: Answer.of(kind, one) for name, one in found.items()}
     return Leader(
         variant=first,
         runner_up=others[0],
         ahead=ahead[others[0]],
-        not_ruled_out=tuple(name for name, one in ahead.items() if one.verdict != one.question.better),
+        not_ruled_out={name: one and one.p_lower for name, one in found.items() if ahead[name].verdict != kind.better},
     )

@@ -48,6 +48,17 @@ def quantile(parts: Sequence[Student], share: float) -> float:
     return float(root_scalar(excess, bracket=(lo - margin, hi + margin), method="brentq").root)
 
 
+def probability_below(parts: Sequence[Student], x: float) -> float:
+    """The probability that a mixture of t distributions has below x."""
+    weights = sum(one.weight for one in parts)
+    return sum(
+        one.weight
+        / weights
+        * float(stdtr(one.freedom, (x - one.estimate) / math.sqrt(max(one.variance, LEAST_VARIANCE))))
+        for one in parts
+    )
+
+
 def interval_of(parts: Sequence[Student], estimate: float, *, comparisons: int = 1) -> JointInterval:
     """The 95 % interval of a mixture, and the interval corrected for the number of `comparisons`. Both include the
     estimate, which may come from one law of little weight.
@@ -63,4 +74,5 @@ def interval_of(parts: Sequence[Student], estimate: float, *, comparisons: int =
         hi=max(hi, estimate),
         joint_lo=min(joint_lo, estimate),
         joint_hi=max(joint_hi, estimate),
+        p_lower=probability_below(parts, 0.0),
     )

@@ -153,6 +153,7 @@ def compare(
     as_json: JsonOption = False,
 ) -> None:
     """Compare variants with a reference, in sweeps or, without an import, in runs that you already have."""
+    from ablations.findings.advice import with_next_steps
     from ablations.report.documents.comparison import brief_comparison
     from ablations.report.writers.terminal import print_document
 
@@ -172,7 +173,7 @@ def compare(
 
         write_atomically(curves, csv_files(results)["curves.csv"])
     if as_json:
-        print_json(results.to_json())
+        print_json(with_next_steps(results))
     else:
         out = console()
         print_document(brief_comparison(results, explain=explain), out)

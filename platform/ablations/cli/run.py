@@ -146,6 +146,7 @@ def sweep_once(file: Path, scale: str | None, sets: Sequence[str], options: Trai
 
 
 def conclude(sweep: StartedSweep, out: Screen, as_json: bool) -> None:
+    from ablations.findings.advice import with_next_steps
     from ablations.findings.results import read_results
     from ablations.report.documents.blocks import Text
     from ablations.report.documents.comparison import brief_comparison
@@ -158,7 +159,7 @@ def conclude(sweep: StartedSweep, out: Screen, as_json: bool) -> None:
     search = read_search(sweep)
     warn(unkept_results_note(results))
     if as_json:
-        print_json(results.to_json() | ({"search": search.to_json()} if search else {}))
+        print_json(with_next_steps(results) | ({"search": search.to_json()} if search else {}))
     elif search is None:
         print_document([*brief_comparison(results), *(Text(text=text) for text in ("", *answers(results), ""))], out)
     else:

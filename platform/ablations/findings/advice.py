@@ -1,26 +1,34 @@
-"""Advice for settling the open questions of a comparison, by what keeps each of them open.
+"""What to run next: the runs to continue, and what would settle each open question of a comparison, by its cause.
+
+>>> next_steps(results)
+['`platform sweep loo.yaml` continues loo-loss-s2, which failed.', '1 of 3 seeds of dapo collapsed: fix ...']
 
 A collapsed or fallen seed needs more seeds beside it, or a fix; runs that ended early need the rest of their budget; a
-curve that
-does not rise has no ceiling that compute could find; seeds that lie far apart need a look, not a budget. Of the rest,
-an interval with both ends shrinks at least with the square root of the number of seeds, and one without an end needs
-more compute, since the readings end too near the bend.
-Every price is that of the variants in question and of the reference, not of the whole study.
+curve that does not rise has no ceiling that compute could find; seeds that lie far apart need a look, not a budget. Of
+the rest, an interval with both ends shrinks at least with the square root of the number of seeds, and one without an
+end needs more compute, since the readings end too near the bend.
+A price is that of the variants in question and of the reference, then that of all variants, which a sweep file trains.
+The terminal, `--json`, the pages and the reports all read `next_steps`.
 """
 
 import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Literal
+from typing import Any, Literal
 
 from ablations.answers.answer import CANNOT_TELL, PROVISIONAL, Answer
 from ablations.answers.compare import VariantResult
 from ablations.answers.footing import NEARLY
 from ablations.answers.questions import LEVEL
-from ablations.findings.design_options import design_command, seeds_of
+from ablations.findings.design_options import design_command, longer_command, seeds_of
 from ablations.findings.remark import Remark
+from ablations.findings.remarks import has_failed
 from ablations.findings.results import Results
 from ablations.fit.asymptote import WITHOUT_RISE
+from ablations.home.plan import Plan
+from ablations.home.started_sweep import read_sweep
+from ablations.home.state import State
+from ablations.readings.fitted_run import FittedRun
 from ablations.text import compute_text, counted
 
 WANTED_SEEDS = 3
@@ -34,6 +42,8 @@ MOST_CAUSES_SAID = 3
 WHY = Literal["spoiled", "short", "flat", "budget", "seeds", "apart"]
 """What keeps a question open: spoiled seeds, runs that ended early, a curve without a rise, too little compute, too few
 seeds, or seeds so far apart that no affordable number of them helps."""
+DESIGNED: tuple[WHY, ...] = ("seeds", "budget")
+"""Causes that a larger design cures."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -115,64 +125,99 @@ def _spoiled_said(remarks: Sequence[Remark], of: str = "") -> str:
     return " and ".join(f"{len(one.runs)} of {counted(one.num_runs, 'seed')}{of} {one.kind}" for one in remarks)
 
 
-def advice(results: Results) -> str:
-    """Advice for the whole comparison, with the command that lists designs; empty if no question is open."""
-    if is_unfinished(results):
-        return ""
+def next_steps(results: Results) -> list[str]:
+    """Sentences on what to run next, the most urgent first, each with its command and cost where it has them."""
+    found = _to_continue(results)
+    if results.comparison is None or is_unfinished(results):
+        return found
     if _is_provisional(results):
-        if results.plan.imported:
-            return "One seed cannot separate variants: add a second seed for every variant."
-        more = _more_seeds(results)
-        first = f"write `seeds: {more}` in the sweep file and " if more else ""
-        return f"One seed cannot separate variants: {first}run `{results.plan.command}` again."
-    found = open_questions(results)
-    said = []
-    if some := _because("seeds", found):
-        now = min(one.line.num_seeds for one in some)
-        most = max(one.seeds for one in some)
-        said.append(f"{most} seeds instead of {now} would settle {_listed(_questions(some))}.")
-    if some := _because("budget", found):
-        said.append(f"At least twice the budget would settle {_listed(_questions(some))}.")
-    if said and not results.plan.imported:
-        said.append(f"`{design_command(results.plan)}` shows what each design could detect.")
-    return " ".join([*said, *_causes_said(results, found)])
+        return found or [_second_seed(results)]
+    questions = open_questions(results)
+    causes = [one for one in questions if one.why != "short" or not found]
+    said = [*found, *_causes_said(results, causes)]
+    for why in DESIGNED:
+        if some := _because(why, questions):
+            said.append(_settling(results, why, some))
+    if not said and len(_lines(results)) > 1 and not results.plan.imported:
+        said.append(f"Every question is decided; `platform forecast {results.plan.sweep}` looks beyond this budget.")
+    return said
 
 
-def short_advice(results: Results) -> str:
-    """The advice in brief: `6 seeds would settle the level and the compute. At least twice the budget would settle the
-    ceiling.`"""
-    if is_unfinished(results):
+def with_next_steps(results: Results) -> dict[str, Any]:
+    """The comparison as plain data for JSON, with what to run next."""
+    return results.to_json() | {"next": next_steps(results)}
+
+
+def design_hint(results: Results) -> str:
+    """The command that lists designs, if seeds or budget would settle a question; else empty."""
+    is_open = results.comparison is not None and not (is_unfinished(results) or _is_provisional(results))
+    if not is_open or results.plan.imported or not any(one.why in DESIGNED for one in open_questions(results)):
         return ""
-    if _is_provisional(results):
-        seeds = [] if results.plan.imported else _more_seeds(results)
-        more = f"`seeds: {seeds}`" if seeds else "a second seed for every variant"
-        return f"One seed cannot separate variants; {more} would."
-    found = open_questions(results)
-    said = []
-    if some := _because("seeds", found):
-        said.append(f"{max(one.seeds for one in some)} seeds would settle {_listed(_questions(some))}.")
-    if some := _because("budget", found):
-        said.append(f"At least twice the budget would settle {_listed(_questions(some))}.")
-    return " ".join([*said, *_causes_said(results, found)])
+    return f"`{design_command(results.plan)}` shows what each design could detect."
 
 
-def priced_advice(results: Results) -> list[str]:
-    """Sentences for the headline: what would decide the open questions, with the compute that it costs."""
-    if results.comparison is None or results.comparison.is_provisional or is_unfinished(results):
+def _to_continue(results: Results) -> list[str]:
+    """Sentences on the runs that have not reached the budget, with the command that trains each of them on."""
+    plan, by_command = results.plan, dict[str, list[FittedRun]]()
+    if plan.imported:
         return []
-    found = open_questions(results)
-    said = []
-    for why in ("seeds", "budget"):
-        if some := _because(why, found):
-            lines = _with_reference(results, some)
-            now = min(one.num_seeds for one in lines)
-            most = max(one.seeds for one in some)
-            more = sum(max(most - one.num_seeds, 0) for one in lines)
-            runs = more if why == "seeds" else sum(one.num_seeds for one in lines)
-            what = f"{most} seeds instead of {now}" if why == "seeds" else "At least twice the budget"
-            settled = _listed(_questions(some))
-            said.append(f"{what} of {_named(results, lines)} would settle {settled}, for {_price(results, runs)}.")
-    return [*said, *_causes_said(results, found)]
+    left = [run for run in results.runs if run.cost_gpu_hours < plan.budget_gpu_hours and run.state != State.STOPPED]
+    active = [run for run in left if run.state is not None and run.state.is_active]
+    still = "still trains" if len(active) == 1 else "still train"
+    said = [f"Wait: {len(active)} of {counted(len(results.runs), 'run')} {still}."] if active else []
+    for run in left:
+        if run not in active:
+            by_command.setdefault(_command_of(results, run), []).append(run)
+    for command, runs in by_command.items():
+        is_named, have_failed = len(runs) <= MOST_NAMED_OPEN, all(map(has_failed, runs))
+        named = " and ".join(run.name for run in runs) if is_named else f"{len(runs)} runs"
+        what = f"continues {named}, which failed" if have_failed else f"trains {named} up to the budget"
+        said.append(f"`{command}` {what}.")
+    return said
+
+
+def _command_of(results: Results, run: FittedRun) -> str:
+    """The command that started the sweep of a run."""
+    of_others = [name for name in results.beside if run.variant.endswith(f" ({name})")]
+    plan = read_sweep(results.sweep.home, of_others[0]).plan if of_others else results.plan
+    return plan.command or "platform sweep FILE"
+
+
+def _second_seed(results: Results) -> str:
+    plan, now = results.plan, {run.seed for run in results.plan.runs}
+    if plan.imported:
+        return "One seed cannot separate variants: add a second seed for every variant."
+    price = _price(results, (WANTED_SEEDS - len(now)) * len(results.variants))
+    return f"One seed cannot separate variants; three can, for {price}: {_as_many(plan, WANTED_SEEDS)}."
+
+
+def _settling(results: Results, why: WHY, some: Sequence[Open]) -> str:
+    """What more seeds or budget would settle, what it costs, and how to do it."""
+    plan, every, lines = results.plan, _lines(results), _with_reference(results, some)
+    most = max(one.seeds for one in some)
+    what = (
+        f"{most} seeds instead of {min(one.num_seeds for one in lines)}"
+        if why == "seeds"
+        else "At least twice the budget"
+    )
+
+    def num_runs(of: Sequence[VariantResult]) -> int:
+        return sum(max(most - one.num_seeds, 0) if why == "seeds" else one.num_seeds for one in of)
+
+    said = f"{what} of {_named(results, lines)} would settle {_listed(_questions(some))}"
+    said += f", for {_price(results, num_runs(lines))}"
+    if plan.imported:
+        return f"{said}."
+    all_of = compute_text(num_runs(every) * plan.budget_gpu_hours)
+    with_all = f" ({all_of} with all variants)" if num_runs(every) > num_runs(lines) else ""
+    how = _as_many(plan, most) if why == "seeds" else f"`{longer_command(plan, 2 * plan.budget_gpu_hours)}`"
+    return f"{said}{with_all}: {how}."
+
+
+def _as_many(plan: Plan, count: int) -> str:
+    """`write `seeds: [0, 1, 2]` in the sweep file, then `platform sweep loo.yaml``."""
+    seeds = [*seeds_of(sorted({run.seed for run in plan.runs}), count)]
+    return f"`seeds: {seeds}` in the sweep file, then `{plan.command or 'platform sweep FILE'}`"
 
 
 def _causes_said(results: Results, found: Sequence[Open]) -> list[str]:
@@ -185,9 +230,12 @@ def _causes_said(results: Results, found: Sequence[Open]) -> list[str]:
         first = f"{_spoiled_said(remarks, f' of {side.name}')}:"
         if sum(len(one.runs) for one in remarks) == num:
             said[f"{first} fix {what} first."] = None
+        elif results.plan.imported:
+            said[f"{first} fix {what}, or train more seeds of it, {_price(results, num)} for {num}."] = None
         else:
-            price = f"{compute_text(num * results.plan.budget_gpu_hours)} {results.plan.hours_name} for {num}"
-            said[f"{first} more seeds of it ({price}), or fix {what}."] = None
+            every = compute_text(num * len(results.variants) * results.plan.budget_gpu_hours)
+            price = f"{_price(results, num)} for {num} of it, {every} for {num} of every variant"
+            said[f"{first} fix {what}, or train more seeds, {price}: {_as_many(results.plan, 2 * num)}."] = None
     if short := [side.name for side in _sides(_because("short", found))]:
         assert results.comparison is not None
         of = f" of {_shown(short, ' and ')}" if set(short) <= set(results.comparison.footing.own) else ""
@@ -247,12 +295,6 @@ def _lines(results: Results) -> Sequence[VariantResult]:
 
 def _is_provisional(results: Results) -> bool:
     return len(_lines(results)) > 1 and results.comparison is not None and results.comparison.is_provisional
-
-
-def _more_seeds(results: Results) -> list[int]:
-    """The seeds to write in the sweep file; empty if it has enough, of which too few count."""
-    now = sorted({run.seed for run in results.plan.runs})
-    return [] if len(now) >= WANTED_SEEDS else [*seeds_of(now, WANTED_SEEDS)]
 
 
 def advice_for(results: Results, name: str) -> str:

@@ -130,3 +130,14 @@ def design_command(plan: Plan) -> str:
         elif not word.startswith("--") or word.startswith(tuple(f"{option}=" for option in KEPT_OPTIONS)):
             kept.append(word)
     return shlex.join(kept)
+
+
+def longer_command(plan: Plan, budget_gpu_hours: float) -> str:
+    """The command that started the sweep, with this budget instead of its own."""
+    kept, rest = [], iter(shlex.split(plan.command) or ["platform", "sweep", "FILE"])
+    for word in rest:
+        if word == "--budget":
+            next(rest, "")
+        elif not word.startswith("--budget="):
+            kept.append(word)
+    return shlex.join([*kept, "--budget", f"{budget_gpu_hours:g}h"])

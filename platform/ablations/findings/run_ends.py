@@ -7,6 +7,7 @@
 
 import re
 from collections.abc import Collection, Iterator, Sequence
+from dataclasses import replace
 
 from ablations.answers.compare import Comparison
 from ablations.answers.footing import MOST_APART, NEARLY
@@ -30,6 +31,26 @@ def remarks_on_ends(
     compute at which levels would be read if all runs had reached their end.
     """
     return [*_read_early(plan, runs, comparison, due), *_ended_early(plan, runs, short)]
+
+
+def once_per_run(remarks: Sequence[Remark]) -> list[Remark]:
+    """The remarks to show: of runs that failed and so do not count, one instead of two."""
+    ended = {one.runs: one for one in remarks if one.kind == "ended early"}
+    joined = {one.runs: one for one in remarks if one.kind == "failed" and one.runs in ended}
+    return [
+        replace(one, text=f"{one.text} {_not_counting(ended[one.runs])}")
+        if one.runs in joined and one.kind == "failed"
+        else one
+        for one in remarks
+        if one.kind != "ended early" or one.runs not in joined
+    ]
+
+
+def _not_counting(ended: Remark) -> str:
+    """`It does not count. A run that its recipe ends is not missing by chance: ...`"""
+    (variant,) = ended.variants
+    does = "It does" if len(ended.runs) == 1 else "They do"
+    return f"{does} not count.{ended.text.removeprefix(f'{variant}: {ended.clause}.')}"
 
 
 def _read_early(plan: Plan, runs: Sequence[FittedRun], comparison: Comparison, due: float) -> Iterator[Remark]:

@@ -6,7 +6,7 @@ from scipy.stats import norm, t, ttest_ind, ttest_rel
 
 from ablations.answers.repeats import UNKNOWN, CommonSpread, Repeats
 from ablations.answers.run_to_run import PRIOR_FREEDOM, run_to_run
-from ablations.answers.student import Student, interval_of, quantile
+from ablations.answers.student import Student, interval_of, probability_below, quantile
 
 SEEDS = [f"seed {number}" for number in range(6)]
 
@@ -167,7 +167,7 @@ def test_variants_with_the_same_starts_differ_by_tau_alone_and_others_by_omega_t
     assert abs(np.corrcoef(one, two)[0, 1]) < 0.05
 
 
-def test_the_quantile_of_a_mixture_is_that_of_its_draws():
+def test_quantiles_and_probabilities_of_a_mixture_are_those_of_its_draws():
     parts = [
         Student(estimate=0.01, variance=1e-4, freedom=4.0, weight=0.7),
         Student(estimate=0.05, variance=4e-4, freedom=9.0, weight=0.3),
@@ -178,3 +178,6 @@ def test_the_quantile_of_a_mixture_is_that_of_its_draws():
     )
     for share in (0.025, 0.5, 0.9):
         assert quantile(parts, share) == pytest.approx(np.quantile(drawn, share), abs=2e-4)
+    for x in (0.0, 0.02):
+        assert probability_below(parts, x) == pytest.approx(np.mean(drawn < x), abs=2e-3)
+    assert interval_of(parts, 0.02).p_lower == probability_below(parts, 0.0)

@@ -20,7 +20,7 @@ from imported import compared, logs_named
 from typer.testing import CliRunner
 
 from ablations.cli import app
-from ablations.findings.advice import advice, open_questions
+from ablations.findings.advice import next_steps
 from ablations.findings.results import Results, open_sweep, read_results
 from ablations.home.home import Home
 from ablations.home.started_sweep import StartedSweep, read_sweep
@@ -122,8 +122,12 @@ def test_a_short_run_of_a_study_is_left_out_and_every_output_says_so(tmp_path, w
     (remark,) = [one for one in results.remarks if one.kind == "ended early"]
     how = {"failed": "failed", "cancelled": "was cancelled", "done": "ended"}[state]
     assert remark.text == f"{name}: 1 of 3 seeds ended early (seed 1 {how} at 750 GPU-hours) and does not count."
-    assert remark.text in one_line(printed(NAME, "--home", sweep.home.path))
-    assert remark.text in report_page(results, now=NOW)
+    failed = f"{name}: 1 of 3 seeds failed (seed 1 at 750 of 1,875 GPU-hours: {MESSAGES['failed']}). It does not count."
+    shown, other = (failed, remark.text) if state == "failed" else (remark.text, failed)
+    terminal = one_line(printed(NAME, "--home", sweep.home.path))
+    assert shown in terminal
+    assert other not in terminal
+    assert shown in report_page(results, now=NOW)
 
 
 def test_a_run_that_a_rule_stopped_counts_for_the_ceiling_and_is_no_error(tmp_path, whole):
@@ -158,10 +162,8 @@ def test_why_levels_are_read_early_is_not_put_down_to_runs_that_went_on_a_little
     assert remark.text == (
         "Levels are read at 825 of 1,875 modelled GPU-hours; fewer than half of the runs got much farther."
     )
-    if open_questions(results):
-        assert "Runs ended before 1,875 modelled GPU-hours: train them on first." in advice(results)
-    assert "budget" not in advice(results)
-    assert " seeds instead of " not in advice(results)
+    num_runs = len(results.runs)
+    assert next_steps(results) == [f"`{sweep.plan.command}` continues {num_runs} runs, which failed."]
 
 
 @pytest.mark.parametrize("place", ["variant", "reference"])
@@ -182,8 +184,7 @@ def test_if_every_run_of_one_side_ended_early_the_compute_stands_at_every_number
         assert not level.is_held
         assert name not in headline(results)[0]
         assert f"{name} has not reached 1,875 modelled GPU-hours: " in " ".join(headline(results))
-        said = f"Runs of {name} ended before 1,875 modelled GPU-hours: train them on first."
-        assert said in advice(results)
+        assert next_steps(results)[0] == f"`{sweep.plan.command}` continues 3 runs, which failed."
         assert not any(f"{level.cell}*" in text for _, text in outputs(sweep, name))
         assert data["leader"]["variant"] != name
         assert name not in (data["leader"]["runner_up"], *data["leader"]["not_ruled_out"])

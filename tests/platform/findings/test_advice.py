@@ -7,9 +7,11 @@ import pytest
 from fixtures_answers import with_line
 from fixtures_home import TRUTH, changed, collapse, make_home, planned_run, set_scores, write_run
 
-from ablations.findings.advice import advice, advice_for, priced_advice, short_advice
+from ablations.findings.advice import advice_for, design_hint, next_steps
 from ablations.findings.design_options import design_command
 from ablations.findings.results import Results, read_results
+from ablations.findings.several_sweeps import together
+from ablations.home.plan import PlannedRun, PlannedVariant
 
 
 @pytest.fixture(scope="module")
@@ -27,18 +29,29 @@ def told_but(results: Results, **changes) -> Results:
     return with_line(pair, other.name, answers=answers)
 
 
-def test_nothing_is_said_where_every_verdict_tells(results):
-    assert advice(told_but(results)) == short_advice(told_but(results)) == ""
-    assert advice(told_but(results, level={"verdict": "no difference seen"})) == ""
+AGAIN = "`platform sweep sweeps/loo.yaml`"
+
+
+def with_seeds(*seeds: int) -> str:
+    return f"`seeds: {[*seeds]}` in the sweep file, then {AGAIN}."
+
+
+def test_where_every_verdict_tells_only_a_forecast_is_left(results):
+    said = ["Every question is decided; `platform forecast loo` looks beyond this budget."]
+    assert next_steps(told_but(results)) == said
+    assert next_steps(told_but(results, level={"verdict": "no difference seen"})) == said
+    assert design_hint(told_but(results)) == ""
 
 
 def test_seeds_shrink_an_interval_to_the_widest_that_tells(results):
-    # Half-widths .036 and .025: two seeds times (.036 / .025)^2 are 4.1, so five.
+    # Half-widths .036 and .025: two seeds times (.036 / .025)^2 are 4.1, so five. Six more runs of 2,000 GPU-hours.
     changed = told_but(results, level={"verdict": "cannot tell", "lo": -0.03, "hi": 0.042})
-    assert advice(changed) == (
-        "5 seeds instead of 2 would settle the level. `platform design sweeps/loo.yaml` shows what each design could "
-        "detect."
-    )
+    name = changed.comparison.variants[1].name
+    assert next_steps(changed) == [
+        f"5 seeds instead of 2 of {name} and scalerl would settle the level, for 12,000 more GPU-hours: "
+        f"{with_seeds(0, 1, 2, 3, 4)}"
+    ]
+    assert design_hint(changed) == "`platform design sweeps/loo.yaml` shows what each design could detect."
 
 
 def test_an_interval_without_an_end_needs_compute(results):
@@ -48,36 +61,47 @@ def test_an_interval_without_an_end_needs_compute(results):
         # A factor of 1.69; 1.5 is the widest: 2 x (ln 1.69 / ln 1.5)^2 = 3.3.
         compute={"verdict": "cannot tell", "lo": 0.8, "hi": 1.35},
     )
-    said = "4 seeds instead of 2 would settle the compute. At least twice the budget would settle the ceiling."
-    assert advice(changed).startswith(said)
-    assert short_advice(changed) == (
-        "4 seeds would settle the compute. At least twice the budget would settle the ceiling."
-    )
+    name = changed.comparison.variants[1].name
+    assert next_steps(changed) == [
+        f"4 seeds instead of 2 of {name} and scalerl would settle the compute, for 8,000 more GPU-hours: "
+        f"{with_seeds(0, 1, 2, 3)}",
+        f"At least twice the budget of {name} and scalerl would settle the ceiling, for 8,000 more GPU-hours: "
+        "`platform sweep sweeps/loo.yaml --budget 4000h`.",
+    ]
+
+
+def test_the_longer_budget_takes_the_place_of_the_one_given(results):
+    changed = told_but(results, ceiling={"verdict": "cannot tell", "hi": None})
+    for given in ("--budget 1x --jobs 2", "--budget=1x --jobs 2", "--jobs 2"):
+        command = f"platform sweep loo.yaml {given}"
+        (said,) = next_steps(replace(changed, plan=replace(changed.plan, command=command)))
+        assert said.endswith(": `platform sweep loo.yaml --jobs 2 --budget 4000h`.")
 
 
 def test_more_than_ten_seeds_are_not_proposed(results):
     changed = told_but(results, ceiling={"verdict": "cannot tell", "lo": -0.1, "hi": 0.1})  # 12.5
-    assert advice(changed).startswith("At least twice the budget would settle the ceiling.")
+    (said,) = next_steps(changed)
+    assert said.startswith("At least twice the budget of ")
 
 
 def test_imported_runs_have_no_sweep_file_to_name(results):
     changed = told_but(results, level={"verdict": "cannot tell", "lo": -0.03, "hi": 0.042})
-    assert (
-        advice(replace(changed, plan=replace(changed.plan, imported=True)))
-        == "5 seeds instead of 2 would settle the level."
-    )
+    name = changed.comparison.variants[1].name
+    assert next_steps(replace(changed, plan=replace(changed.plan, imported=True))) == [
+        f"5 seeds instead of 2 of {name} and scalerl would settle the level, for 12,000 more GPU-hours."
+    ]
 
 
 def test_a_collapsed_seed_needs_company_or_a_mend_at_the_price_of_its_variant(tmp_path):
     sweep = make_home(tmp_path, seeds=(0, 1, 2))
     collapse(sweep, planned_run("loo-loss", 1).id, after=1200.0, to=0.3)
     found = read_results(sweep)
-    # Three more runs of 2,000 GPU-hours, not the nine of the study.
-    said = "1 of 3 seeds of loo-loss collapsed: more seeds of it (6,000 GPU-hours for 3), or fix the collapse."
-    assert said in priced_advice(found)
-    assert said in advice(found)
-    assert said in short_advice(found)
-    assert "twice the budget" not in advice(found)
+    # Three more runs of 2,000 GPU-hours, and three of each of the three variants.
+    assert next_steps(found)[0] == (
+        "1 of 3 seeds of loo-loss collapsed: fix the collapse, or train more seeds, 6,000 more GPU-hours for 3 of it, "
+        f"18,000 for 3 of every variant: {with_seeds(0, 1, 2, 3, 4, 5)}"
+    )
+    assert "twice the budget" not in " ".join(next_steps(found))
     assert advice_for(found, "loo-loss").startswith("level: 1 of 3 seeds collapsed")
     assert advice_for(found, "loo-curriculum") == ""
 
@@ -86,9 +110,8 @@ def test_a_spoiled_seed_of_the_reference_is_why_nothing_is_decided_against_it(tm
     sweep = make_home(tmp_path, seeds=(0, 1, 2))
     collapse(sweep, planned_run("scalerl", 0).id, after=1200.0, to=0.3)
     found = read_results(sweep)
-    assert "1 of 3 seeds of scalerl collapsed: more seeds of it (6,000 GPU-hours for 3)" in " ".join(
-        priced_advice(found)
-    )
+    said = "1 of 3 seeds of scalerl collapsed: fix the collapse, or train more seeds, 6,000 more GPU-hours for 3 of it"
+    assert said in " ".join(next_steps(found))
     assert "level: 1 of 3 seeds of scalerl collapsed" in advice_for(found, "loo-loss")
 
 
@@ -98,8 +121,8 @@ def test_if_every_seed_of_a_variant_fell_nothing_is_to_be_spent(tmp_path):
         scores = [0.31 - (0.31 - last) * place / 10 for place in range(11)]
         set_scores(sweep, planned_run("loo-loss", seed).id, scores)
     found = read_results(changed(sweep, budget_gpu_hours=500.0))
-    assert "2 of 2 seeds of loo-loss fell: fix the fall first." in priced_advice(found)
-    assert "loo-loss" not in priced_advice(found)[0].partition("To decide")[2]
+    assert next_steps(found)[0] == "2 of 2 seeds of loo-loss fell: fix the fall first."
+    assert "loo-loss" not in " ".join(next_steps(found)[1:])
 
 
 def test_a_curve_that_does_not_rise_has_no_ceiling_that_money_could_find(results):
@@ -107,10 +130,9 @@ def test_a_curve_that_does_not_rise_has_no_ceiling_that_money_could_find(results
     changed_line = told_but(results, **flat, compute={"verdict": "cannot tell", "lo": None, "hi": None})
     name = changed_line.comparison.variants[1].name
     changed_line = with_line(changed_line, name, fit_verdict="no rise")
-    assert (
-        advice(changed_line) == f"{name} does not rise, so neither seeds nor budget decide the ceiling and the compute."
-    )
-    assert priced_advice(changed_line) == [advice(changed_line)]
+    assert next_steps(changed_line) == [
+        f"{name} does not rise, so neither seeds nor budget decide the ceiling and the compute."
+    ]
     assert advice_for(changed_line, name) == f"ceiling: {name} does not rise; compute: {name} does not rise"
 
 
@@ -118,9 +140,9 @@ def test_seeds_that_differ_by_half_are_to_be_looked_at_and_no_budget_is_proposed
     # Two seeds times (.25 / .025)^2 are 200.
     far = told_but(results, level={"verdict": "cannot tell", "lo": -0.3, "hi": 0.2})
     name = far.comparison.variants[1].name
-    assert advice(far) == (
+    assert next_steps(far) == [
         f"Seeds lie too far apart for the level of {name}, which would take about 200: look for what sets them apart."
-    )
+    ]
 
 
 def test_what_decides_is_priced_for_the_variants_in_question_and_the_reference(results):
@@ -131,16 +153,19 @@ def test_what_decides_is_priced_for_the_variants_in_question_and_the_reference(r
     decided = {name: {"verdict": "no difference seen"} for name in ("level", "ceiling", "compute")}
     found = with_line(found, "loo-curriculum", answers=decided)
     found = with_line(found, "loo-loss", answers={name: decided[name] for name in ("ceiling", "compute")})
-    said = "5 seeds instead of 2 of loo-loss and scalerl would settle the level, for 12,000 more GPU-hours."
-    assert priced_advice(found) == [said]
+    assert next_steps(found) == [
+        "5 seeds instead of 2 of loo-loss and scalerl would settle the level, for 12,000 more GPU-hours "
+        f"(18,000 with all variants): {with_seeds(0, 1, 2, 3, 4)}"
+    ]
 
 
 def test_seeds_that_the_reference_has_are_not_priced_again(results):
     # Five seeds of each: three more of loo-loss and none of the reference, at 2,000 GPU-hours a run.
     found = told_but(results, level={"verdict": "cannot tell", "lo": -0.03, "hi": 0.042})
     found = with_line(found, found.plan.reference, num_seeds=5)
-    assert priced_advice(found) == [
-        "5 seeds instead of 2 of loo-loss and scalerl would settle the level, for 6,000 more GPU-hours."
+    assert next_steps(found) == [
+        "5 seeds instead of 2 of loo-loss and scalerl would settle the level, for 6,000 more GPU-hours: "
+        f"{with_seeds(0, 1, 2, 3, 4)}"
     ]
 
 
@@ -151,8 +176,37 @@ def test_seeds_that_the_file_has_are_not_proposed_again(tmp_path):
             shutil.rmtree(sweep.run(run.id).path)
             write_run(sweep.home, run.id, TRUTH[variant.name], seed=run.seed, fraction=0.05, state="failed")
     found = read_results(sweep)
-    assert advice(found) == f"One seed cannot separate variants: run `{sweep.plan.command}` again."
-    assert short_advice(found) == "One seed cannot separate variants; a second seed for every variant would."
+    assert next_steps(found) == [f"{AGAIN} continues 6 runs, which failed."]
+
+
+def test_one_seed_needs_two_more_at_the_price_of_every_variant(tmp_path):
+    found = read_results(make_home(tmp_path))  # two more runs of 2,000 GPU-hours for each of three variants
+    assert next_steps(found) == [
+        "One seed cannot separate variants; three can, for 12,000 more GPU-hours: " + with_seeds(0, 1, 2)
+    ]
+
+
+def test_a_failed_run_is_named_with_the_command_that_continues_it_and_others_are_waited_for(tmp_path):
+    sweep = make_home(tmp_path, seeds=(0, 1, 2))
+    for name, state in (("loo-loss", "failed"), ("loo-curriculum", "running"), ("scalerl", "cancelled")):
+        run = planned_run(name, 2)
+        shutil.rmtree(sweep.run(run.id).path)
+        write_run(sweep.home, run.id, TRUTH[name], seed=2, fraction=0.3, state=state)
+    said = next_steps(read_results(sweep))
+    assert said == ["Wait: 1 of 9 runs still trains.", f"{AGAIN} trains scalerl-s2 and loo-loss-s2 up to the budget."]
+    shutil.rmtree(sweep.run(planned_run("scalerl", 2).id).path)
+    write_run(sweep.home, planned_run("scalerl", 2).id, TRUTH["scalerl"], seed=2)
+    assert f"{AGAIN} continues loo-loss-s2, which failed." in next_steps(read_results(sweep))
+
+
+def test_a_run_of_a_second_sweep_is_continued_by_the_command_of_that_sweep(tmp_path):
+    sweep = make_home(tmp_path, seeds=(0, 1))
+    more = PlannedVariant(name="more", overrides={"logits": "bf16"}, runs=(PlannedRun(seed=0, id="0000aa000000"),))
+    write_run(sweep.home, more.runs[0].id, TRUTH["scalerl"], fraction=0.3, state="failed")
+    other = changed(sweep, sweep="other", command="platform sweep more.yaml", variants=(sweep.plan.variants[0], more))
+    other.write_plan()
+    said = next_steps(read_results(together(sweep, [other])))
+    assert said[0] == "`platform sweep more.yaml` continues more (other)-s0, which failed."
 
 
 @pytest.mark.parametrize(

@@ -10,6 +10,7 @@ from imported import compared
 
 from ablations.findings.results import read_results
 from ablations.imports.orders import Foreign
+from ablations.report.documents.comparison import next_line
 from ablations.report.documents.headline import headline
 from ablations.study.resolve import load_resolved
 
@@ -77,7 +78,10 @@ def test_what_is_undecided_is_named_with_what_it_would_cost_to_know(decided):
         ALIKE,
         SLOWER,
         "Undecided: the level of loo-curriculum.",
-        "5 seeds instead of 3 of loo-curriculum and scalerl would settle the level, for 8,000 more GPU-hours.",
+    )
+    assert next_line(unsure) == (
+        "Next: 5 seeds instead of 3 of loo-curriculum and scalerl would settle the level, for 8,000 more GPU-hours "
+        "(12,000 with all variants): `seeds: [0, 1, 2, 3, 4]` in the sweep file, then `platform sweep sweeps/loo.yaml`."
     )
 
 
@@ -88,7 +92,10 @@ def test_an_interval_without_an_end_needs_more_compute(decided):
         ALIKE,
         SLOWER,
         "Undecided: the ceiling of loo-loss.",
-        "At least twice the budget of loo-loss and scalerl would settle the ceiling, for 12,000 more GPU-hours.",
+    )
+    assert next_line(unsure) == (
+        "Next: At least twice the budget of loo-loss and scalerl would settle the ceiling, for 12,000 more GPU-hours "
+        "(18,000 with all variants): `platform sweep sweeps/loo.yaml --budget 4000h`."
     )
 
 
@@ -143,12 +150,14 @@ def test_the_leader_is_compared_with_the_runner_up(tmp_path):
     assert first.startswith(f"{best.name} (")
     if leader.not_ruled_out:
         assert (leader.ahead.lo or 0.0) < 0
-        assert first.endswith(f"; {second.name} is not ruled out as the best.")
+        assert first.endswith(
+            f"; {second.name} (P {leader.not_ruled_out[second.name]:.2f}) is not ruled out as the best."
+        )
     else:
         assert first.endswith(f"; the runner-up, {second.name}, is {leader.ahead.unsigned} behind.")
-    unsure = replace(leader, not_ruled_out=(second.name,))
+    unsure = replace(leader, not_ruled_out={second.name: 0.4})
     said = replace(results, comparison=replace(comparison, leader=unsure))
-    assert headline(said)[0].endswith(f" beat scalerl; {second.name} is not ruled out as the best.")
+    assert headline(said)[0].endswith(f" beat scalerl; {second.name} (P 0.40) is not ruled out as the best.")
 
 
 def test_the_only_variant_does_not_come_closest(tmp_path):

@@ -4,10 +4,11 @@ from collections.abc import Sequence
 from dataclasses import replace
 from datetime import datetime
 
-from ablations.findings.advice import advice, short_advice
+from ablations.findings.advice import design_hint, next_steps
 from ablations.findings.order import in_order
 from ablations.findings.remark import WEIGHTS, Remark, RemarkKind
 from ablations.findings.results import Results
+from ablations.findings.run_ends import once_per_run
 from ablations.findings.scale_ladder import ScaleLadder
 from ablations.home.state import State
 from ablations.report.documents.blocks import Blocks, Figure, Folded, Heading, Table, Text, TextKind, table_of_rows
@@ -53,7 +54,7 @@ def brief_comparison(results: Results, *, explain: bool = False) -> Blocks:
     advice, and the device time."""
     is_small = explain or len(results.variants) <= MOST_CELLS  # the lines of more cells are above
     grid = [*(cell_tables(results) if is_small else ()), *effect_tables(results)]
-    notes = [marks_said(results)] if explain else brief_notes(results)
+    notes = [marks_said(results), next_line(results)] if explain else brief_notes(results)
     table = comparison_table(results, with_changes=False, title=f"{_title(results)}, 95 % intervals", notes=notes)
     said = [*([reference_values(results)] if grid else ()), *(explanation(results) if explain else ())]
     hours = hours_table(results) if explain else None
@@ -63,24 +64,25 @@ def brief_comparison(results: Results, *, explain: bool = False) -> Blocks:
 def brief_notes(results: Results) -> list[str]:
     """Variants that end below their start, finished runs that cannot be read, remarks on spoiled runs, on runs that do
     not count and on the compute at which levels are read and, of logs, on data left out; then three notes: the meaning
-    of the marks, the cost of deciding, and the command for the rest."""
+    of the marks, what to run next, and the command for the rest."""
     if results.comparison is None:
         return [*(one.text for one in results.remarks), *results.notes, *results.reasons]
     named = "" if results.sweep.home.is_passing else " ".join((results.plan.sweep, *results.beside))
     weights = ("error", "warning") if results.plan.imported else ("error",)
-    below = [one.text for one in results.remarks if one.kind == "below its start"]
-    levels = [one.text for one in results.remarks if one.kind in ON_LEVELS]
-    others = [one for one in results.remarks if one.kind not in (*ON_LEVELS, "below its start")]
+    shown = once_per_run(results.remarks)
+    below = [one.text for one in shown if one.kind == "below its start"]
+    levels = [one.text for one in shown if one.kind in ON_LEVELS]
+    others = [one for one in shown if one.kind not in (*ON_LEVELS, "below its start")]
     remarks = [one.text for one in others if one.weight in weights]
     spoiled = [f"{run.name}: {run.reason}" for run in results.runs if run.state == State.DONE and run.curve is None]
     grave = [*below, *results.notes[:MOST_NOTES], *spoiled[:MOST_NOTES], *remarks[:MOST_NOTES]]
     grave += levels[:MOST_ON_LEVELS]
-    found = len(results.remarks) + len(results.notes) + len(results.reasons) - len(grave)
+    found = len(shown) + len(results.notes) + len(results.reasons) - len(grave)
     rest = [counted(found, "more remark")] if found else []
     rest += ["the changes"] if any(variant.overrides for variant in results.variants) else []
     where = f"`platform compare {named} --explain`" if named else "--explain"
     more = f"{', '.join(rest)} and the method" if rest else "the method"
-    return [*grave, marks_said(results), short_advice(results), f"{where} also shows {more}."]
+    return [*grave, marks_said(results), next_line(results), f"{where} also shows {more}."]
 
 
 def explanation(results: Results) -> list[str]:
@@ -94,8 +96,8 @@ def explanation(results: Results) -> list[str]:
         f"{HELD_MARK}: also differs with intervals {joint}." if is_marked else "",
         *effect_notes(results),
         method(results),
-        advice(results),
-        *(one.text for one in results.remarks),
+        design_hint(results),
+        *(one.text for one in once_per_run(results.remarks)),
         *results.notes,
         *results.reasons,
     ]
@@ -131,7 +133,7 @@ def report_document(results: Results, *, now: datetime, ladder: ScaleLadder | No
         *notes_section(results),
         Heading(text="In words"),
         *(Text(text=sentence(VariantRow(results=results, variant=one))) for one in results.variants),
-        *_text(advice(results)),
+        *_text(design_hint(results)),
         *([replace(hours, title="Where the hours went")] if (hours := hours_table(results)) else ()),
         Heading(text="Methods"),
         *(Text(text=text) for text in methods(results)),
@@ -143,21 +145,30 @@ def report_document(results: Results, *, now: datetime, ladder: ScaleLadder | No
 
 
 def head(results: Results, *, size: str = "") -> Blocks:
-    """The name, the question with the `size` of the study, and the verdict, most important sentence first."""
+    """The name, the question with the `size` of the study, the first sentence of the verdict, what to run next, and the
+    rest of the verdict."""
     first, *more = headline(results)
     return [
         Heading(text=results.title, level=1),
         *_text(f"{results.plan.doc} {size}".strip(), "note"),
         Text(text=first, kind="lead"),
+        *_text(next_line(results)),
         *_text(" ".join(more)),
     ]
+
+
+def next_line(results: Results) -> str:
+    """`Next: `platform sweep loo.yaml` continues dapo-s2, which failed.`; empty if there is nothing to run."""
+    steps = next_steps(results)
+    return f"Next: {' '.join(steps)}" if steps else ""
 
 
 def remark_blocks(remarks: Sequence[Remark]) -> Blocks:
     """Remarks to read before the numbers, the most serious first; if there are many of one weight, some are folded."""
     blocks = []
+    shown = once_per_run(remarks)
     for weight in WEIGHTS:
-        said = [Text(text=one.text, kind=weight, runs=one.runs) for one in remarks if one.weight == weight]
+        said = [Text(text=one.text, kind=weight, runs=one.runs) for one in shown if one.weight == weight]
         more = said[MOST_REMARKS:]
         blocks += said[:MOST_REMARKS]
         blocks += [Folded(title=counted(len(more), f"more {weight}"), blocks=more)] if more else []

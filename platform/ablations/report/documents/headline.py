@@ -1,12 +1,11 @@
-"""The verdict of a comparison in one line: the leader and the lead, the undecided questions, and the cost of deciding
-them. It also says what the pass rates measure."""
+"""The verdict of a comparison in one line: the leader and the lead, and the undecided questions. It also says what the
+pass rates measure."""
 
 from collections.abc import Sequence
 
 from ablations.answers.answer import CANNOT_TELL, NO_DIFFERENCE, PROVISIONAL, REFERENCE, Answer
 from ablations.answers.compare import VariantResult
 from ablations.answers.questions import CEILING, COMPUTE, LEVEL
-from ablations.findings.advice import priced_advice
 from ablations.findings.declines import below_start_said
 from ablations.findings.repeated_runs import some_recipe
 from ablations.findings.results import Results
@@ -46,7 +45,6 @@ def headline(results: Results) -> tuple[str, ...]:
         _unfitted(results),
         _not_counting(results),
         _undecided(lines),
-        *priced_advice(results),
     )
     return tuple(part for part in parts if part)
 
@@ -95,7 +93,8 @@ def _leader(results: Results, lines: Sequence[VariantResult]) -> str:
     if level.verdict == LEVEL.lower:
         less = _negated(level)
         next_ = f"the runner-up, {called}," if len(lines) > 1 else called
-        return f"{reference} leads: {next_} is {less} lower in pass rate {at}."
+        behind = f"{reference} leads: {next_} is {less} lower in pass rate {at}"
+        return f"{'; '.join([behind, *_rivals(results, reference)])}."
     if leading:
         return f"{called} is highest, {number} relative to {reference} {at}, which is not certain."
     beats = "beats" if level.verdict == NO_DIFFERENCE else "is known to beat"
@@ -125,11 +124,23 @@ def _rivals(results: Results, best: str) -> list[str]:
     if leader is None or leader.variant != best:
         return []
     if not leader.not_ruled_out:
-        if leader.runner_up == reference:
+        if reference in (leader.runner_up, best):
             return []
         return [f"the runner-up, {leader.runner_up}, is {leader.ahead.unsigned} behind"]
     verb = "is" if len(leader.not_ruled_out) == 1 else "are"
-    return [f"{_named(leader.not_ruled_out, of=0)} {verb} not ruled out as the best"]
+    if len(leader.not_ruled_out) > MOST_IN_HEADLINE:
+        return [f"{_named([*leader.not_ruled_out])} {verb} not ruled out as the best"]
+    named = [f"{name}{_why_possible(results, name, p)}" for name, p in leader.not_ruled_out.items()]
+    return [f"{_named(named)} {verb} not ruled out as the best"]
+
+
+def _why_possible(results: Results, name: str, p: float | None) -> str:
+    """` (P 0.14; 1 of its 3 seeds collapsed)`: the probability that it is the higher one, and what widens its
+    interval."""
+    spoiled = [one for one in results.remarks if one.kind in ("collapsed", "fell") and name in one.variants]
+    said = [*([] if p is None else [f"P {p:.2f}"])]
+    said += [f"{len(one.runs)} of its {counted(one.num_runs, 'seed')} {one.kind}" for one in spoiled]
+    return f" ({'; '.join(said)})" if said else ""
 
 
 def _apart(results: Results, lines: Sequence[VariantResult]) -> str:
