@@ -138,6 +138,11 @@ def parts_of(both: str, names: Iterable[str]) -> tuple[str, str] | None:
     return None
 
 
+def capitalised(text: str) -> str:
+    """The text with a capital first letter; the others stay as they are."""
+    return f"{text[:1].upper()}{text[1:]}"
+
+
 def cut_message(text: str, most: int) -> str:
     """A message on one line of at most `most` characters, cut in its middle: its beginning says what happened, and its
     end what to do.

@@ -26,6 +26,7 @@ from streamlit.testing.v1 import AppTest
 from typer.testing import CliRunner
 
 from ablations.cli import app
+from ablations.findings.advice import with_next_steps
 from ablations.findings.results import read_results
 from ablations.findings.several_sweeps import together
 from ablations.home.plan import PlannedRun
@@ -180,7 +181,7 @@ def test_sweeps_together_show_a_run_once_with_the_numbers_of_the_terminal(monkey
     assert page.sidebar.multiselect(key="with loo").options == ["more"]
     assert drawn(page, 0) == {*TRUTH, "again (more)"}
     printed = CliRunner().invoke(app, ["compare", "loo", "more", "--json", "--home", str(tmp_path)]).stdout
-    assert json.loads(printed) == json.loads(json.dumps(load_results(together(sweep, [more])).to_json()))
+    assert json.loads(printed) == json.loads(json.dumps(with_next_steps(load_results(together(sweep, [more])))))
 
 
 def test_curves_are_drawn_against_steps(monkeypatch, finished):

@@ -122,7 +122,7 @@ def test_a_run_that_is_done_shows_its_figures_and_no_warning(monkeypatch, finish
     assert NO_WARNING in captions(page)
     titles = [figure["layout"]["yaxis"].get("title", {}).get("text", "") for figure in figures_of(page)]
     assert titles == ["held-out pass rate", "", "", ""]  # why, all metrics, hours
-    assert "No sample rollouts yet" in messages(page)
+    assert "This run has kept no sample rollouts." in messages(page)
 
 
 def test_the_pass_rate_is_drawn_first_and_beside_it_what_explains_it(monkeypatch, finished):
@@ -186,7 +186,7 @@ def test_the_likeliest_cause_stands_above_the_figures_with_what_to_change(monkey
     log.write_text("".join(json.dumps(row) + "\n" for row in [*rows, *evaluations]))
     page = open_run(monkeypatch, sweep)
     (box,) = page.warning
-    assert re.match(r"entropy gone \\\(sure since step \d+, the last \d+% of the compute\\\)", box.value), box.value
+    assert re.match(r"Entropy gone \\\(sure since step \d+, the last \d+% of the compute\\\)", box.value), box.value
     assert r"To change\:" in box.value
     assert NO_WARNING not in captions(page)
 
@@ -252,6 +252,23 @@ def test_a_run_that_needs_something_says_why_and_which_command(monkeypatch, tmp_
     assert [text for text in said if text not in messages(page)] == []
     assert not page.success
     assert NO_WARNING not in captions(page)
+
+
+def test_a_run_that_collapsed_is_not_called_done(monkeypatch, tmp_path):
+    sweep = make_home(tmp_path)
+    collapse(sweep, planned_run("loo-loss", 0).id, after=1200.0, to=0.3)
+    read_results(sweep)  # keeps the fit, as a page or a command does
+    page = open_run(monkeypatch, sweep, "loo-loss")
+    assert page.markdown[0].value.startswith(":red-badge[collapsed] ")
+    assert r"The pass rate collapsed \(" in messages(page)
+
+
+def test_a_message_begins_no_sentence_with_a_small_letter(monkeypatch, tmp_path):
+    sweep = make_home(tmp_path, state="failed", fraction=0.3)
+    write_state(sweep.home, planned_run("loo-loss", 0).id, "failed", compute=600.0, message="loss nan, at step 24")
+    assert "The run ended before it was done: loss nan, at step 24. `platform logs" in messages(
+        open_run(monkeypatch, sweep, "loo-loss")
+    ).replace("\\", "")
 
 
 def test_a_corrupt_log_is_named_and_leaves_the_other_sections(monkeypatch, tmp_path):

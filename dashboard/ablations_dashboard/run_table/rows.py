@@ -105,10 +105,8 @@ def _line(sweep: StartedSweep, row: RunRow, fit: FitSettings) -> dict[str, Any]:
     plan, state = sweep.plan, row.state
     called, fall, level = str(state.state), "", None
     if (run := _kept(sweep, row, fit)) is not None:
-        collapse = collapse_of(run, plan.hours_name)
-        fall = collapse or fall_of(run, plan.hours_name)
-        if fall and not is_broken(called):
-            called = COLLAPSED if collapse else FELL
+        called = state_called(called, run)
+        fall = collapse_of(run, plan.hours_name) or fall_of(run, plan.hours_name)
         if run.curve is not None:
             level = level_of(run.curve, min(plan.budget_gpu_hours, plan.fit_to_gpu_hours))
     return {
@@ -132,6 +130,13 @@ def _kept(sweep: StartedSweep, row: RunRow, fit: FitSettings) -> FittedRun | Non
     reading = read_kept(folder, row.name, fit)
     planned = PlannedRun(seed=row.seed, id=row.id)
     return None if reading is None else fitted_run(folder, row.variant, planned, reading, row.status)
+
+
+def state_called(state: str, run: FittedRun) -> str:
+    """The state of a run, whose fit is known: `collapsed` or `fell` instead of `done`."""
+    if is_broken(state):
+        return state
+    return COLLAPSED if collapse_of(run, "") else FELL if fall_of(run, "") else state
 
 
 def is_broken(state: str) -> bool:

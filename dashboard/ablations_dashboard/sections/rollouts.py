@@ -13,6 +13,7 @@ import streamlit as st
 
 from ablations.diagnosis.history import turns_of
 from ablations.home.started_sweep import StartedSweep
+from ablations.home.state import read_state
 from ablations.terminal.visible import made_visible
 from ablations_dashboard.reading.run_log import Rows, load_rollouts
 from ablations_dashboard.selection.url import pick
@@ -162,11 +163,12 @@ def _span(span: Mapping[str, Any], newest: int) -> str:
     return f'<span class="{look}" title="{said}">{text}</span><sub>{version}</sub>'
 
 
-def show_rollouts(_: StartedSweep, folder: RunFolder) -> None:
+def show_rollouts(sweep: StartedSweep, folder: RunFolder) -> None:
     """Show the policy's rollouts at the first evaluation beside those at the newest, or at a chosen one."""
     rows = load_rollouts(folder)
     if not rows:
-        st.info("No sample rollouts yet: the first evaluation writes them.")
+        has_ended = read_state(folder, sweep.plan.budget_gpu_hours).state.ends_attempt
+        st.info(f"This run has kept no sample rollouts{'' if has_ended else ' yet: its first evaluation writes them'}.")
         return
     left, right = st.columns(2)
     steps = [LATEST, *map(str, dict.fromkeys(row["step"] for row in reversed(rows)))]

@@ -26,12 +26,13 @@ from ablations.status.rows import RunRow
 from ablations.status.run_logs import attempt_numbers, job_logs
 from ablations.study.recipe_differences import recipe_differences
 from ablations.terminal.visible import made_visible
-from ablations.text import compute_text
+from ablations.text import capitalised, compute_text
 from ablations.tracking.sync_note import default_tracking_uri, read_note
 from ablations_dashboard.drawings.run import Counter, counter_titles, hours_chart, metrics_chart
 from ablations_dashboard.escape import in_code, in_markdown, with_code
 from ablations_dashboard.reading.cache import REFRESH_S, may_change
 from ablations_dashboard.reading.run_log import load_log, load_metrics
+from ablations_dashboard.run_table.rows import is_broken, state_called
 from ablations_dashboard.sections.figures import SMOOTHED, no_steps_yet
 from ablations_dashboard.sections.rollouts import show_rollouts
 from ablations_dashboard.sections.what_to_do import what_to_do
@@ -52,8 +53,8 @@ from scalerl.tasks.sentences import task_sentence
 METRIC_HEIGHT = 65
 """Height in pixels of one metric among all."""
 LOG_LINES = 25
-BADGES = {State.DONE: "green", State.RUNNING: "blue", State.STALE: "red"}
-"""Colour of a state; a failure is red, any other grey."""
+BADGES = {State.DONE: "green", State.RUNNING: "blue"}
+"""Colour of a state; a failure, a collapse and a fall are red, any other grey."""
 
 
 @errors_on_page()
@@ -123,11 +124,13 @@ def show_run(sweep: StartedSweep, run_id: str) -> None:
 def show_state(sweep: StartedSweep, row: RunRow, folder: RunFolder) -> None:
     """Show the progress of a run in a line, its problem, and the command to fix it."""
     plan, state = sweep.plan, row.state
-    is_bad = state.state.is_failure or state.state == State.STALE
-    colour = "red" if is_bad else BADGES.get(state.state, "gray")
+    is_bad = is_broken(state.state)
+    run = run_of_row(sweep, row, plan.fit_settings)
+    called = state_called(state.state, run)
+    colour = "red" if is_bad or called != state.state else BADGES.get(state.state, "gray")
     rate = "none yet" if state.pass_rate is None else f"{state.pass_rate:.3f}"
     facts = (
-        f":{colour}-badge[{in_markdown(state.state)}]",
+        f":{colour}-badge[{in_markdown(called)}]",
         f"pass rate **{rate}**",
         f"{compute_text(state.compute_gpu_hours)} of {compute_text(plan.budget_gpu_hours)} {plan.compute_name}",
         *([f"step {state.step:,}"] if state.step or not plan.imported else ()),  # a table of curves may have no steps
@@ -142,8 +145,8 @@ def show_state(sweep: StartedSweep, row: RunRow, folder: RunFolder) -> None:
         show_document([notes_as_table(written)], scope=row.id)
     if text := what_to_do(sweep, row):
         (st.error if is_bad else st.info)(text)
-    remarks = remarks_on_run(run_of_row(sweep, row, plan.fit_settings), plan.hours_name)
-    said = [replace(one, text=f"{one.text[:1].upper()}{one.text[1:]}.") for one in remarks]
+    remarks = remarks_on_run(run, plan.hours_name)
+    said = [replace(one, text=f"{capitalised(one.text)}.") for one in remarks]
     show_document(remark_blocks(said), scope=row.id)
     show_findings(row, folder, is_quiet=not remarks)
 

@@ -6,7 +6,7 @@ import numpy as np
 
 from ablations.fit.ends import ends_around
 from ablations.fit.result import MUCH_AUTOCORRELATION, OFF_THE_LAW, Fit
-from ablations.text import compute_text, interval_text
+from ablations.text import capitalised, compute_text, interval_text
 
 
 def in_words(fit: Fit, unit: str = "") -> str:
@@ -14,7 +14,7 @@ def in_words(fit: Fit, unit: str = "") -> str:
     parts = [_what(fit, unit), _reach(fit), _noise(fit), other_prompts([fit]), _start(fit)]
     if fit.verdict == "collapsed":
         parts.insert(1, "Then the score falls: the run collapsed. Only the evaluations before the fall are fitted.")
-    parts += [f"{text[0].upper()}{text[1:]}." for text in fit.oddities]
+    parts += [f"{capitalised(text)}." for text in fit.oddities]
     return " ".join(part for part in parts if part)
 
 

@@ -10,7 +10,7 @@ from ablations.report.documents.blocks import Blocks, Cell, Figure, Heading, Tex
 from ablations.report.documents.number_cells import interval_cell, number_cell
 from ablations.report.figures.chart import Axis, Chart, DottedLine, Panel, Series
 from ablations.report.figures.colours import COLOURS, MARKER_SYMBOLS
-from ablations.text import four_digits, interval_text
+from ablations.text import capitalised, four_digits, interval_text
 from scalerl.quantities import counted
 
 FORM = ".4f"
@@ -292,4 +292,4 @@ def _mean_text(scores: list[float]) -> str:
 
 
 def _sentence(text: str) -> str:
-    return f"{text[0].upper()}{text[1:]}."
+    return f"{capitalised(text)}."

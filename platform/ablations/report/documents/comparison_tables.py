@@ -37,13 +37,13 @@ def comparison_table(
     colours = look_of(results) if look is None else look
     shown = [
         _column("variant", lambda row: _name(row, colours), kind="name"),
+        *([_column("changes", lambda row: results.changes(row.variant.name), kind="prose")] if with_changes else []),
         _column("seeds", lambda row: Cell(row.seeds, row.variant.num_counting), rank=3 if all_count else 1),
     ]
     for question in results.questions:
         shown.append(_column(results.heading(question), lambda row, question=question: row.marked(question)))
         shown += [_column("A [95 %]", lambda row: row.A, rank=2)] if question is CEILING else []
     shown += [
-        *([_column("changes", lambda row: results.changes(row.variant.name), kind="prose")] if with_changes else []),
         _column("C_mid", lambda row: row.lone("C_mid", compute_text), rank=6),
         _column("B", lambda row: row.lone("B", "{:.2f}".format), rank=7),
         _column("cost", lambda row: row.cost, rank=5),

@@ -5,7 +5,7 @@ from collections.abc import Iterable, Sequence
 from ablations.diagnosis.diagnose import Diagnosis
 from ablations.diagnosis.history import History
 from ablations.report.documents.blocks import Blocks, Folded, Heading, Text
-from ablations.text import counted
+from ablations.text import capitalised, counted
 
 MOST_FINDINGS = 3
 """Maximum number of findings shown for one run of a sweep; `--json` has all."""
@@ -30,7 +30,7 @@ def _of_run(history: History, found: Sequence[Diagnosis]) -> Blocks:
 
 def causes(found: Sequence[Diagnosis], most: int) -> Blocks:
     """The likeliest causes as warnings, at most `most`, with the further findings folded."""
-    said = [Text(text=finding_text(one), kind="warning") for one in found]
+    said = [Text(text=capitalised(finding_text(one)), kind="warning") for one in found]
     further = f"{counted(len(said[most:]), 'further finding')} of `platform doctor`"
     return [*said[:most], *([Folded(title=further, blocks=said[most:])] if said[most:] else ())]
 
@@ -39,4 +39,4 @@ def finding_text(one: Diagnosis) -> str:
     """A finding as sentences."""
     since = "" if one.since_step is None else f" since step {one.since_step:,}"
     cost = "" if one.cost_share is None else f", the last {one.cost_share:.0%} of the compute"
-    return f"{one.rule} ({one.how_sure}{since}{cost}). {one.text[0].upper()}{one.text[1:]}. To change: {one.change}."
+    return f"{one.rule} ({one.how_sure}{since}{cost}). {capitalised(one.text)}. To change: {one.change}."

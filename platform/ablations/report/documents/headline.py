@@ -12,7 +12,7 @@ from ablations.findings.results import Results
 from ablations.fit.options import MIN_READINGS
 from ablations.home.started_sweep import StartedSweep
 from ablations.report.documents.variant_row import VariantRow
-from ablations.text import compute_text, counted, interval_text
+from ablations.text import capitalised, compute_text, counted, interval_text
 from scalerl.recipe import ResolvedRecipe
 from scalerl.tasks.sentences import task_sentence
 
@@ -236,7 +236,7 @@ def _named(names: Sequence[str], of: int = 0) -> str:
 def _subject(names: Sequence[str], of: int) -> str:
     """The same at the beginning of a sentence."""
     named = _named(names, of)
-    return f"{named[0].upper()}{named[1:]}" if len(names) > MOST_IN_HEADLINE else named
+    return capitalised(named) if len(names) > MOST_IN_HEADLINE else named
 
 
 def task_of_sweep(sweep: StartedSweep) -> str:
