@@ -10,7 +10,7 @@ import streamlit as st
 from pandas.io.formats.style import Styler
 
 from ablations.report.documents.blocks import Blocks, Cell, Figure, Folded, Heading, Table, Text
-from ablations.report.figures.colours import ON_DARK
+from ablations.report.figures.colours import written_in
 from ablations.report.writers.page import heat_colour
 from ablations.terminal.visible import made_visible
 from ablations_dashboard.escape import in_markdown, with_code
@@ -132,6 +132,6 @@ def _apart(numbers: list[float | None]) -> list[float]:
 
 def _look(cell: Cell) -> str:
     """The colours of a cell in CSS."""
-    ink = ON_DARK.get(cell.colour.lower(), cell.colour) if is_dark() else cell.colour
+    ink = written_in(cell.colour.lower(), is_dark=is_dark())
     heat = heat_colour(cell)
     return f"color: {ink}; font-weight: 600" if ink else f"background-color: {heat}" if heat else ""

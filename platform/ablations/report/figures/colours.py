@@ -40,6 +40,9 @@ ON_DARK = {
 least 4 for those of variants
 (WCAG 2.1, 1.4.11, asks for 3).
 """
+AS_TEXT = {"#d7651d": "#c25200", "#519f82": "#328266", "#a048fb": "#9c43f7", "#b0b6bd": "#70757c"}
+AS_TEXT_ON_DARK = {"#a048fb": "#bb38ff", "#4e0d54": "#db37b4", "#b0b6bd": "#787f8b"}
+"""The shade of a colour in which a name is written, where the colour itself has less than 4.5 : 1 (WCAG 2.1, 1.4.3)."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -70,6 +73,16 @@ def styles(plan: Plan, focus: Collection[str] | None = None) -> dict[str, Style]
     found |= {name: Style(colour=OTHERS_COLOUR, symbol=MARKER_SYMBOLS[0]) for name in others}
     found |= {name: Style(colour=COLOURS[place], symbol=MARKER_SYMBOLS[1 + place]) for place, name in places.items()}
     return found
+
+
+def drawn_in(colour: str, *, is_dark: bool) -> str:
+    """The colour of a line or point on a page."""
+    return ON_DARK.get(colour, colour) if is_dark else colour
+
+
+def written_in(colour: str, *, is_dark: bool) -> str:
+    """The colour of a name on a page."""
+    return (AS_TEXT_ON_DARK if is_dark else AS_TEXT).get(colour) or drawn_in(colour, is_dark=is_dark)
 
 
 def own_reference(plan: Plan) -> str:

@@ -10,7 +10,7 @@ import numpy as np
 from scipy.optimize import isotonic_regression
 
 from ablations.report.figures.chart import Axis, Chart, EdgeLabel, Panel, elided
-from ablations.report.figures.colours import ON_DARK
+from ablations.report.figures.colours import drawn_in, written_in
 
 LEAST_PLOT = 3.6
 """Minimum width of a plot beside others, in letter heights; narrower panels are stacked."""
@@ -53,7 +53,11 @@ class Sheet:
 
     def ink(self, colour: str) -> str:
         """A colour as drawn on this sheet."""
-        return ON_DARK.get(colour, colour) if self.is_dark else colour
+        return drawn_in(colour, is_dark=self.is_dark)
+
+    def text_ink(self, colour: str) -> str:
+        """A colour as the name of a variant is written in on this sheet."""
+        return written_in(colour, is_dark=self.is_dark)
 
     def short(self, name: str) -> str:
         """A name as it fits."""

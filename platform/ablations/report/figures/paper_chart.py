@@ -203,11 +203,10 @@ def _draw_labels(figure: Figure, axes: Axes, panel: Panel, place: PanelPlace, ed
         starts, stands = (box.y0 + box.height * (value - low) / (high - low) for value in (label.y, height))
         step = sheet.leader / sheet.width if label.has_leader else 0.0
         figure.add_artist(Line2D([edge, edge + step], [starts, stands], color=label.colour, linewidth=0.5))
+        written = sheet.text_ink(label.colour)
         x, is_double = edge + step + 0.5 * FONT_PT / sheet.width, bool(label.name and label.text)
-        name = figure.text(x, stands, "", va="bottom" if is_double else "center", color=label.colour, weight="bold")
-        text = figure.text(
-            x, stands, "", va="top" if is_double else "center", color=INK if label.name else label.colour
-        )
+        name = figure.text(x, stands, "", va="bottom" if is_double else "center", color=written, weight="bold")
+        text = figure.text(x, stands, "", va="top" if is_double else "center", color=INK if label.name else written)
         _set(name, sheet.short(label.name))
         _set(text, label.text)
 

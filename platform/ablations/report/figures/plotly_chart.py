@@ -240,7 +240,7 @@ def _texts(panel: Panel, place: PanelPlace, number: str, sheet: Sheet, top: floa
         shift = (sheet.leader if label.has_leader else 0) + 4
         base = {"xref": "paper", "x": place.right, "xshift": shift, "xanchor": "left", "yref": f"y{number}"}
         base |= {"y": height, "yanchor": "middle"}
-        name, colour = f"<b>{plain(sheet.short(label.name))}</b>", sheet.ink(label.colour)
+        name, colour = f"<b>{plain(sheet.short(label.name))}</b>", sheet.text_ink(label.colour)
         lines = [(name, colour)] if label.name else []
         lines += [(plain(label.text), sheet.ink(INK) if label.name else colour)] if label.text else []
         for up, (text, ink) in zip((1, -1) if len(lines) > 1 else (0,), lines, strict=True):

@@ -5,7 +5,7 @@ from itertools import combinations
 import numpy as np
 import pytest
 
-from ablations.report.figures.colours import COLOURS, ON_DARK, OTHERS_COLOUR, REFERENCE_COLOUR
+from ablations.report.figures.colours import COLOURS, ON_DARK, OTHERS_COLOUR, REFERENCE_COLOUR, drawn_in, written_in
 
 LEAST_DISTANCE = 0.11
 """In OKLab, whose lightness goes from 0 to 1; two colours of the palette by Okabe and Ito are 0.04 apart at least."""
@@ -79,10 +79,22 @@ def test_eight_variants_the_reference_and_grey_are_told_apart(vision, is_dark):
     assert {pair: distance for pair, distance in pairs.items() if distance < LEAST_DISTANCE} == {}
 
 
-@pytest.mark.parametrize(("is_dark", "page"), [(False, "#ffffff"), (True, "#0e1117")])
-def test_every_variant_is_seen_on_its_page(is_dark, page):
+def contrast(one, other):
     weights = np.array([0.2126, 0.7152, 0.0722])
-    own = weights @ linear(page) + 0.05
+    lights = [weights @ linear(colour) + 0.05 for colour in (one, other)]
+    return max(lights) / min(lights)
+
+
+@pytest.mark.parametrize(("is_dark", "page"), [(False, "#ffffff"), (True, "#0e1117")])
+def test_every_variant_is_seen_on_its_page_and_its_name_is_read(is_dark, page):
     for colour in (REFERENCE_COLOUR, *COLOURS):
-        light = weights @ linear(ON_DARK[colour] if is_dark else colour) + 0.05
-        assert max(own / light, light / own) >= 3  # WCAG 2.1, 1.4.11
+        assert contrast(drawn_in(colour, is_dark=is_dark), page) >= 3  # WCAG 2.1, 1.4.11
+    for colour in (REFERENCE_COLOUR, OTHERS_COLOUR, *COLOURS):
+        assert contrast(written_in(colour, is_dark=is_dark), page) >= 4.5  # WCAG 2.1, 1.4.3
+
+
+@pytest.mark.parametrize("is_dark", [False, True])
+def test_a_name_has_nearly_the_colour_of_its_line(is_dark):
+    for colour in COLOURS:
+        apart = oklab(linear(written_in(colour, is_dark=is_dark))) - oklab(linear(drawn_in(colour, is_dark=is_dark)))
+        assert np.linalg.norm(apart) < LEAST_DISTANCE
