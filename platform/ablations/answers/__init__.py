@@ -13,6 +13,7 @@
     run_to_run      the run-to-run spread, a two-way analysis of variance over all seeds; its only source
     student         Student's t, alone or as a mixture over laws
     main_effects    what one value of an axis does instead of another, over a grid
+    grid_interactions  how much that depends on the value of another axis
     interactions    what two changes do together beyond their sum
     ladder          what becomes of a difference over scales
     outliers        runs and variants unlike their siblings: collapsed, far off, more scattered

@@ -1,4 +1,4 @@
-"""The grid of a comparison: the variant in each cell, and the main effects of its axes.
+"""The grid of a comparison: the variant in each cell, the main effects of its axes, and their interactions.
 
 >>> grid = open_sweep("loss_by_batch").grid
 >>> grid.axes
@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from ablations.answers.compare import Comparison
+from ablations.answers.grid_interactions import GridInteraction, grid_interactions
 from ablations.answers.main_effects import GridCell, MainEffect, main_effects
 from ablations.fit.result import Fit
 
@@ -31,6 +32,7 @@ class Grid:
     cells: Mapping[GridCell, str]
     """The variant of each trained cell; the reference is included if it has a value on every axis."""
     effects: tuple[MainEffect, ...]
+    interactions: tuple[GridInteraction, ...]
 
     def to_json(self) -> dict[str, Any]:
         return {
@@ -41,6 +43,7 @@ class Grid:
                 for cell, name in self.cells.items()
             ],
             "effects": [effect.to_json() for effect in self.effects],
+            "interactions": [one.to_json() for one in self.interactions],
         }
 
 
@@ -63,9 +66,11 @@ def grid_of(
         own = {name: reference[name] for name in names if name in reference}
         bases = {name: own[name] if own.get(name) in values[name] else values[name][0] for name in names}
         fitted = {cell: fits[variant] for cell, variant in cells.items() if fits.get(variant)}
-        effects = main_effects(fitted, values, bases, comparison.spreads, comparison.footing.compute)
+        given = fitted, values, bases, comparison.spreads, comparison.footing.compute
+        effects = main_effects(*given)
         if {effect.axis for effect in effects} == set(names):
-            return Grid(axes=values, own=own, bases=bases, cells=cells, effects=tuple(effects))
+            found = tuple(grid_interactions(*given))
+            return Grid(axes=values, own=own, bases=bases, cells=cells, effects=tuple(effects), interactions=found)
     return None
 
 

@@ -36,7 +36,7 @@ def test_the_reference_is_a_cell_and_numbers_stand_by_size(results):
 
 
 def test_every_output_has_the_cells_and_the_effects_under_one_name(results):
-    effect = effect_tables(results)[-1].rows[0][1].text.rstrip()
+    effect = effect_tables(results)[0].rows[0][1].text.rstrip()
     assert effect.startswith("-0.0")
     markdown = markdown_document(report_document(results, now=NOW))
     assert f"| dapo | {effect[:-1]}" in markdown
@@ -51,6 +51,13 @@ def test_every_output_has_the_cells_and_the_effects_under_one_name(results):
         assert "loss.type=dapo" not in text
     (row, *_) = csv.DictReader(io.StringIO(csv_files(results)["main_effects.csv"].decode()))
     assert float(row["level_difference"]) == results.grid.effects[0].answers["level"].estimate
+    (first, second) = results.grid.interactions
+    assert (first.first, first.second) == (("loss.type", "dapo"), ("batch.prompts", "32"))
+    level = max((first, second), key=lambda one: abs(one.answers["level"].estimate)).answers["level"]
+    for text in (markdown, page, terminal):
+        assert "Does the effect of loss.type on the level depend on batch.prompts?" in text.replace("\\", "")
+    assert f"a difference of {level.cell}, the largest of 2." in " ".join(terminal.split())
+    assert results.to_json()["grid"]["interactions"][0]["level_difference"] == first.answers["level"].estimate
     (told, *_) = results.to_json()["grid"]["effects"]
     assert (told["axis"], told["value"], told["against"], told["pairs"]) == ("loss.type", "dapo", "cispo", 3)
 

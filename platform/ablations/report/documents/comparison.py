@@ -21,7 +21,14 @@ from ablations.report.documents.comparison_words import (
     method,
     sentence,
 )
-from ablations.report.documents.grid import cell_tables, effect_notes, effect_tables, grid_blocks, reference_values
+from ablations.report.documents.grid import (
+    cell_tables,
+    dependence,
+    effect_notes,
+    effect_tables,
+    grid_blocks,
+    reference_values,
+)
 from ablations.report.documents.headline import headline, task_of_sweep
 from ablations.report.documents.ladder import ladder_section
 from ablations.report.documents.marks import HELD_MARK, marks_said
@@ -56,7 +63,10 @@ def brief_comparison(results: Results, *, explain: bool = False) -> Blocks:
     grid = [*(cell_tables(results) if is_small else ()), *effect_tables(results)]
     notes = [marks_said(results), next_line(results)] if explain else brief_notes(results)
     table = comparison_table(results, with_changes=False, title=f"{_title(results)}, 95 % intervals", notes=notes)
-    said = [*([reference_values(results)] if grid else ()), *(explanation(results) if explain else ())]
+    said = [
+        *([reference_values(results), dependence(results)] if grid else ()),
+        *(explanation(results) if explain else ()),
+    ]
     hours = hours_table(results) if explain else None
     return [table, *grid, *(Text(text=text) for text in said if text), *([hours] if hours else ())]
 

@@ -6,7 +6,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from itertools import product
 
-from ablations.answers.answer import Answer, Question
+from ablations.answers.answer import NO_DIFFERENCE, Answer, Question
+from ablations.answers.questions import LEVEL
 from ablations.findings.grid import Grid
 from ablations.findings.results import Results
 from ablations.report.documents.blocks import Blocks, Cell, Column, Heading, Table, Text, cells
@@ -15,12 +16,15 @@ from ablations.report.documents.variant_row import VariantRow, answer_cell
 
 EFFECTS_NOTE = (
     "Main effect: the mean difference between two values of an axis over the other axes, with the run-to-run spread "
-    "of the verdicts; for compute, the mean ratio."
+    "of the verdicts; for compute, the mean ratio. Two values together: the effect of one at the other, minus its "
+    "effect at the other axis's own value."
 )
 INTERACTIONS_NOTE = (
     "Two changes together: their difference from the reference beyond the sum of both; for compute, the ratio "
     "beyond the product."
 )
+MOST_INTERACTIONS = 8
+"""Limit on the interactions of a grid in a table; `--json` has all."""
 HEAT_NOTE = (
     "Blue is better than the reference, orange worse; a stronger colour is a larger difference, a pale one is "
     "undecided."
@@ -32,13 +36,48 @@ def grid_blocks(results: Results) -> Blocks:
     if no two axes are crossed and no two changes are made together."""
     if not (tables := [*cell_tables(results), *effect_tables(results)]):
         return []
+    asked = Text(text=dependence(results))
     marks = (
         f"{HELD_MARK} also differs with intervals corrected for all comparisons, = shows no difference (at most "
         f"{limits_said(results.questions)}), ? cannot tell"
     )
     said = filter(None, (reference_values(results), f"Marks: {marks}.", *effect_notes(results), HEAT_NOTE))
     heading = "The grid" if results.grid else "Two changes together"
-    return [Heading(text=heading), *tables, Text(text=" ".join(said), kind="note")]
+    return [Heading(text=heading), *([asked] if asked.text else []), *tables, Text(text=" ".join(said), kind="note")]
+
+
+def dependence(results: Results) -> str:
+    """Whether the effect of one axis on the level depends on the other, for a grid of two axes: of several interactions
+    the largest, with its interval; empty without one.
+
+    `Does the effect of loss.type on the level depend on batch.prompts? Yes: dapo instead of cispo changes it by +0.052
+    at 32 and by +0.020 at 16, a difference of +0.032 [+0.010, +0.054].`
+    """
+    grid, known = results.grid, []
+    if grid is not None and len(grid.axes) == 2:
+        known = [one for one in grid.interactions if one.answers[LEVEL.name].lo is not None]
+    if grid is None or not known:
+        return ""
+    most = max(known, key=lambda one: abs(one.answers[LEVEL.name].estimate or 0.0))
+    (first, a), (second, b) = most.first, most.second
+    level, a0, b0 = most.answers[LEVEL.name], grid.bases[first], grid.bases[second]
+    is_decided = level.is_held if len(known) > 1 else level.differs
+    said = (
+        "Yes" if is_decided else "No difference is seen" if level.verdict == NO_DIFFERENCE else "It cannot be told yet"
+    )
+
+    def level_of(*cell: str) -> float:
+        line = results.compared(grid.cells[cell])
+        assert line is not None
+        assert line.level is not None
+        return line.level
+
+    at_b, at_b0 = (format(level_of(a, at) - level_of(a0, at), LEVEL.form) for at in (b, b0))
+    among = f", the largest of {len(known)}" if len(known) > 1 else ""
+    return (
+        f"Does the effect of {first} on the level depend on {second}? {said}: {a} instead of {a0} changes the level by "
+        f"{at_b} at {b} and by {at_b0} at {b0}, a difference of {level.cell}{among}."
+    )
 
 
 def cell_tables(results: Results) -> list[Table]:
@@ -79,6 +118,8 @@ def effect_tables(results: Results) -> list[Table]:
         }
         against = ", ".join(f"{axis} {value}" for axis, value in grid.bases.items())
         found.append(_effects(results, "main-effects", f"main effects, against {against}", "value", effects))
+        if grid.interactions:
+            found.append(_interactions_of_grid(results, grid))
     if results.interactions:
         pairs = {f"{one.first} with {one.second}": one.answers for one in results.interactions}
         table = _effects(results, "interactions", "two changes together, beyond their sum", "pair", pairs)
@@ -86,6 +127,15 @@ def effect_tables(results: Results) -> list[Table]:
         rows = tuple((*row, Cell(text)) for row, text in zip(table.rows, said, strict=True))
         found.append(replace(table, columns=(*table.columns, Column(heading="the two", kind="words")), rows=rows))
     return found
+
+
+def _interactions_of_grid(results: Results, grid: Grid) -> Table:
+    """A line per interaction of two values; of many, those with the largest in level."""
+    largest = sorted(grid.interactions, key=lambda one: -abs(one.answers[LEVEL.name].estimate or 0.0))
+    shown = {f"{' '.join(one.first)} with {' '.join(one.second)}": one.answers for one in largest[:MOST_INTERACTIONS]}
+    more = f", the {MOST_INTERACTIONS} largest of {len(largest)}" if len(largest) > MOST_INTERACTIONS else ""
+    title = f"two values together, beyond the sum of each{more}"
+    return _effects(results, "grid-interactions", title, "values", shown, num_joint=len(largest))
 
 
 def effect_notes(results: Results) -> list[str]:
@@ -99,13 +149,21 @@ def reference_values(results: Results) -> str:
     return f"{REFERENCE_MARK} {results.plan.reference}'s own value: {', '.join(own)}." if own else ""
 
 
-def _effects(results: Results, name: str, title: str, first: str, lines: Mapping[str, Mapping[str, Answer]]) -> Table:
-    """A line per name, with a column for each question that one of the lines answers."""
+def _effects(
+    results: Results,
+    name: str,
+    title: str,
+    first: str,
+    lines: Mapping[str, Mapping[str, Answer]],
+    num_joint: int | None = None,
+) -> Table:
+    """A line per name, with a column for each question that one of the lines answers; their intervals are joint for
+    `num_joint`, by default all lines."""
     questions = [
         one.name for one in results.questions if any(line[one.name].estimate is not None for line in lines.values())
     ]
     answers = [[line[question] for question in questions] for line in lines.values()]
-    shown = [[answer_cell(one, is_joint=len(lines) > 1) for one in row] for row in answers]
+    shown = [[answer_cell(one, is_joint=(num_joint or len(lines)) > 1) for one in row] for row in answers]
     rows = tuple(cells(named, *row) for named, row in zip(lines, _heated(shown, answers), strict=True))
     return Table(name=name, title=title, columns=_columns(first, questions), rows=rows)
 
