@@ -148,6 +148,7 @@ NOT_COMPARED: dict[str, str] = {
     "R_C = R_0 + (A - R_0)": "a formula",
     "effect of a against a0": "a formula",
     "interaction = mu_ab": "a formula",
+    "interaction of a and b": "a formula",
     "y_i = a + b x_i": "a formula",
     "the command     <- lines of JSON ->": "a picture of processes",
     "2d0e66ae0f22, 248 steps": "of a run with a planted cause, which benchmarks/doctor_planted.py trains",

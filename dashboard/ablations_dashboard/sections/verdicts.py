@@ -1,11 +1,14 @@
 """The comparison as documents: a table of verdicts, the findings in words, every number, the fits, and the grid."""
 
+from collections.abc import Iterable
+
 import streamlit as st
 
 from ablations.findings.order import in_order
 from ablations.findings.results import Results
+from ablations.fit.result import Fit
 from ablations.fit.words import in_words
-from ablations.report.documents.blocks import Blocks, Heading, Text, table_of_rows
+from ablations.report.documents.blocks import Blocks, Folded, Heading, Text, table_of_rows
 from ablations.report.documents.comparison import all_numbers
 from ablations.report.documents.comparison_tables import comparison_table
 from ablations.report.documents.comparison_words import glossary, method, sentence
@@ -15,12 +18,15 @@ from ablations.report.documents.marks import marks_said
 from ablations.report.documents.variant_row import VariantRow
 from ablations.report.figures.colours import styles
 from ablations.report.writers.csv_files import sheet_text
+from ablations.text import counted
 from ablations_dashboard.escape import with_code
 from ablations_dashboard.selection.variants import Shown
 from ablations_dashboard.widgets.document import show_document
 
 MOST_SENTENCES = 16
 """Limit on the sentences shown; the table has all variants."""
+MOST_IN_WORDS = 6
+"""Limit on the doubted fits in words that are not folded."""
 
 
 def show_table_of_verdicts(results: Results, shown: Shown) -> None:
@@ -57,14 +63,24 @@ def show_numbers(results: Results, shown: Shown) -> None:
 
 
 def show_fits(results: Results, shown: Shown) -> None:
-    """Show the fit of each run, and in words those that do not resolve A or doubt the law."""
-    runs, unit = [run for run in results.runs if run.variant in shown.focus], f" {results.plan.compute_name}"
-    said = [
-        Text(text=f"{run.name}: {in_words(run.fit, unit)}")
-        for run in runs
-        if run.fit and (run.fit.verdict != "resolved" or run.fit.doubts_eq1)
-    ]
-    show_document([*fit_document(runs), *said], scope=results.plan.sweep)
+    """Show the fit of each run as a table, and in words those in doubt; those that leave A only roughly known are
+    folded, since the table has their intervals."""
+    runs = [run for run in results.runs if run.variant in shown.focus]
+    fitted = [(run.name, run.fit) for run in runs if run.fit is not None]
+    rough = [one for one in fitted if one[1].verdict == "roughly known" and not one[1].doubts_eq1]
+    doubted = [one for one in fitted if one not in rough and (one[1].verdict != "resolved" or one[1].doubts_eq1)]
+    more = doubted[MOST_IN_WORDS:]
+    folded = {
+        f"{counted(len(more), 'more doubted fit')} in words": more,
+        f"{counted(len(rough), 'fit')} of a roughly known ceiling in words": rough,
+    }
+    unit = f" {results.plan.compute_name}"
+
+    def said(fits: Iterable[tuple[str, Fit]]) -> Blocks:
+        return [Text(text=f"{name}: {in_words(fit, unit)}") for name, fit in fits]
+
+    parts = [Folded(title=title, blocks=said(fits)) for title, fits in folded.items() if fits]
+    show_document([*fit_document(runs), *said(doubted[:MOST_IN_WORDS]), *parts], scope=results.plan.sweep)
 
 
 def show_grid(results: Results, _: Shown) -> None:

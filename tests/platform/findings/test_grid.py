@@ -56,7 +56,8 @@ def test_every_output_has_the_cells_and_the_effects_under_one_name(results):
     level = max((first, second), key=lambda one: abs(one.answers["level"].estimate)).answers["level"]
     for text in (markdown, page, terminal):
         assert "Does the effect of loss.type on the level depend on batch.prompts?" in text.replace("\\", "")
-    assert f"a difference of {level.cell}, the largest of 2." in " ".join(terminal.split())
+    size = f"{level.estimate:+.3f} [{level.joint_lo:+.3f}, {level.joint_hi:+.3f}]"
+    assert f"a difference of {size}, the largest of 2 and corrected for them." in " ".join(terminal.split())
     assert results.to_json()["grid"]["interactions"][0]["level_difference"] == first.answers["level"].estimate
     (told, *_) = results.to_json()["grid"]["effects"]
     assert (told["axis"], told["value"], told["against"], told["pairs"]) == ("loss.type", "dapo", "cispo", 3)

@@ -13,6 +13,7 @@ from ablations.findings.results import Results
 from ablations.report.documents.blocks import Blocks, Cell, Column, Heading, Table, Text, cells
 from ablations.report.documents.marks import HELD_MARK, REFERENCE_MARK, limits_said
 from ablations.report.documents.variant_row import VariantRow, answer_cell
+from ablations.text import interval_text
 
 EFFECTS_NOTE = (
     "Main effect: the mean difference between two values of an axis over the other axes, with the run-to-run spread "
@@ -61,10 +62,12 @@ def dependence(results: Results) -> str:
     most = max(known, key=lambda one: abs(one.answers[LEVEL.name].estimate or 0.0))
     (first, a), (second, b) = most.first, most.second
     level, a0, b0 = most.answers[LEVEL.name], grid.bases[first], grid.bases[second]
-    is_decided = level.is_held if len(known) > 1 else level.differs
-    said = (
-        "Yes" if is_decided else "No difference is seen" if level.verdict == NO_DIFFERENCE else "It cannot be told yet"
-    )
+    # The largest of several is chosen for its size, so its corrected interval decides.
+    verdict, lo, hi = level.verdict, level.lo, level.hi
+    if len(known) > 1:
+        verdict, lo, hi = level.joint_verdict, level.joint_lo, level.joint_hi
+    words = {LEVEL.higher: "Yes", LEVEL.lower: "Yes", NO_DIFFERENCE: "No difference is seen"}
+    size, said = interval_text(level.estimate, lo, hi, LEVEL.form), words.get(verdict, "It cannot be told yet")
 
     def level_of(*cell: str) -> float:
         line = results.compared(grid.cells[cell])
@@ -73,10 +76,10 @@ def dependence(results: Results) -> str:
         return line.level
 
     at_b, at_b0 = (format(level_of(a, at) - level_of(a0, at), LEVEL.form) for at in (b, b0))
-    among = f", the largest of {len(known)}" if len(known) > 1 else ""
+    among = f", the largest of {len(known)} and corrected for them" if len(known) > 1 else ""
     return (
         f"Does the effect of {first} on the level depend on {second}? {said}: {a} instead of {a0} changes the level by "
-        f"{at_b} at {b} and by {at_b0} at {b0}, a difference of {level.cell}{among}."
+        f"{at_b} at {b} and by {at_b0} at {b0}, a difference of {size}{among}."
     )
 
 
