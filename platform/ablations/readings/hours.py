@@ -33,13 +33,13 @@ WASTE_HEADINGS = {
     "no_signal": "no signal",
     "truncated": "truncated",
     "masked": "masked",
-    "no_verdict": "no verdict",
+    "no_verdict": "not judged",
 }
 """Ways in which compute is wasted, in this order."""
 NOTE = (
     "Shares of each role's device time; checkpoints stop the clock and are not included, nor are evaluations "
     "without an evaluator. MFU: FLOPs of the model over the peak rate of all devices of the role. No signal, "
-    "truncated, masked, no verdict: shares of the compute spent on groups whose rewards are all equal, on answers "
+    "truncated, masked, not judged: shares of the compute spent on groups whose rewards are all equal, on answers "
     "cut at the token limit, on tokens that the correction masks, and on answers whose verifier or "
     "environment timed out or crashed; they overlap."
 )

@@ -49,7 +49,7 @@ def test_a_step_counts_by_the_compute_that_it_spent():
     assert both is not None
     assert both.wasted == pytest.approx({name: share / 4 for name, share in found.wasted.items()})
     (cells,) = hours_cells({"a": truncating})
-    assert [cells.get(name) for name in ("no signal", "truncated", "masked", "no verdict")] == [
+    assert [cells.get(name) for name in ("no signal", "truncated", "masked", "not judged")] == [
         "20.0%", "5.0%", None, "7.5%",
     ]  # fmt: skip
 

@@ -202,7 +202,7 @@ TASKS_BROKEN = {
     ),
     "a judge that refuses its own answers": ("== given", "!= given", "has a judge that calls its own answer '"),
     "a judge that says yes": ('Judgement("right" if', 'bool("right" if', "has a judge that returns True"),
-    "a judge that guesses": ('"wrong")', 'random.choice(["wrong", "unparsable"]))', "has a judge with two verdicts on"),
+    "a judge that guesses": ('"wrong")', 'random.choice(["wrong", "unparsable"]))', "has a judge that judges"),
     "a task that needs a parameter": ("count=200", "count", "mine raised TypeError"),
 }  # fmt: skip
 """What is written instead of what, and words of the message."""

@@ -56,12 +56,12 @@ def _judge_problems(own: CustomTask, found: TaskProblems, problem: TaskProblem) 
             where = place_of(own, found.judge, error)
             yield (
                 f"{where}: {raised(own, error)}, judging {about}",
-                "return a verdict on every text, as wrong or unparsable",
+                "judge every text, as wrong or unparsable if need be",
             )
             return
         if not isinstance(judged, Judgement) or judged.outcome not in get_args(Outcome):
             yield f"has a judge that returns {judged!r:.80}", 'return Judgement("right") or Judgement("wrong")'
         elif judged != again:
-            yield f"has a judge with two verdicts on {about}", "judge only by the text and the problem"
+            yield f"has a judge that judges {about} in two ways", "judge only by the text and the problem"
         elif text is problem.answer and judged.outcome != "right":
             yield f"has a judge that calls its own answer {about} {judged.outcome}", "correct the judge or the answer"

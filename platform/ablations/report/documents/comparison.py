@@ -147,8 +147,8 @@ def report_document(results: Results, *, now: datetime, ladder: ScaleLadder | No
         *([replace(hours, title="Where the hours went")] if (hours := hours_table(results)) else ()),
         Heading(text="Methods"),
         *(Text(text=text) for text in methods(results)),
-        Heading(text="What the verdicts mean"),
-        *_definitions("verdicts", "verdict", "meaning", glossary(results)),
+        Heading(text="What the words mean"),
+        *_definitions("words", "word", "meaning", glossary(results)),
         Heading(text="How this was made"),
         *_definitions("origin", "what", "value", origin(results, now)),
     ]

@@ -17,7 +17,7 @@ def fit_document(fitted: Sequence[FittedCurve], *, explained: bool = False) -> B
     """A line per curve with its fit, or the reason why it has none, and warnings about suspicious readings; then, if
     `explained`, each fit in words, with A for other starts of its window."""
     odd = [f"{one.name}: {text}." for one in fitted if one.fit for text in one.fit.oddities]
-    table = table_of_rows([_cells(one) for one in fitted], name="fits", kinds={"verdict": "prose"})
+    table = table_of_rows([_cells(one) for one in fitted], name="fits", kinds={"fit": "prose"})
     words = [block for one in fitted for block in _in_words(one)] if explained else []
     return [table, *(Text(text=text, kind="warning") for text in odd), *words]
 
@@ -25,7 +25,7 @@ def fit_document(fitted: Sequence[FittedCurve], *, explained: bool = False) -> B
 def _cells(one: FittedCurve) -> dict[str, Cell | str]:
     headings = ("A [95 %]", "A under eq. 1", "B [95 %]", "C_mid [95 %]", "R_0", "points", "window", "R²")
     if (fit := one.fit) is None:
-        return {"curve": one.name, **dict.fromkeys(headings, ""), "verdict": one.reason}
+        return {"curve": one.name, **dict.fromkeys(headings, ""), "fit": one.reason}
     first, last = map(compute_text, fit.window)
     numbers: tuple[Cell | str, ...] = (
         asymptote_cell(fit.asymptote),
@@ -37,8 +37,8 @@ def _cells(one: FittedCurve) -> dict[str, Cell | str]:
         Cell(f"{first} to {last}", fit.window[1]),
         number_cell(fit.r_squared, ".3f"),
     )
-    verdict = f"{fit.verdict}; {EQ1_DOUBTED}" if fit.doubts_eq1 else fit.verdict
-    return {"curve": one.name, **dict(zip(headings, numbers, strict=True)), "verdict": verdict}
+    word = f"{fit.verdict}; {EQ1_DOUBTED}" if fit.doubts_eq1 else fit.verdict
+    return {"curve": one.name, **dict(zip(headings, numbers, strict=True)), "fit": word}
 
 
 def _in_words(one: FittedCurve) -> Blocks:
@@ -47,7 +47,7 @@ def _in_words(one: FittedCurve) -> Blocks:
     table = table_of_rows(
         [_cutoff_cells(fit_from, fit) for fit_from, fit in fits_by_cutoff(one.fit).items()],
         name=f"cutoffs-{one.name}",
-        kinds={"from compute": "number", "verdict": "words"},
+        kinds={"from compute": "number", "fit": "words"},
     )
     return [Heading(text=one.name, level=3), Text(text=in_words(one.fit)), table]
 
@@ -57,5 +57,5 @@ def _cutoff_cells(fit_from: float, fit: Fit) -> dict[str, Cell | str]:
         "from compute": Cell(compute_text(fit_from), fit_from),
         "points": number_cell(fit.points, "d"),
         "A [95 %]": asymptote_cell(fit.asymptote),
-        "verdict": fit.verdict,
+        "fit": fit.verdict,
     }

@@ -45,15 +45,15 @@ def test_a_fit_is_a_row_of_numbers_with_intervals():
         "points": ("37", 37),
         "window": ("2,130 to 78,810", 78_810.0),
         "R²": (f"{fit.r_squared:.3f}", fit.r_squared),
-        "verdict": (fit.verdict, None),
+        "fit": (fit.verdict, None),
     }
 
 
 def test_a_flat_curve_has_neither_b_nor_c_mid_nor_a_bound_from_any_start():
     one = fitted(is_flat=True)
     found = row_of(one)
-    assert list(found) == ["curve", "A [95 %]", "R_0", "points", "window", "R²", "verdict"]
-    assert found["A [95 %]"][0] == found["verdict"][0] == "no rise"
+    assert list(found) == ["curve", "A [95 %]", "R_0", "points", "window", "R²", "fit"]
+    assert found["A [95 %]"][0] == found["fit"][0] == "no rise"
     cutoffs = fit_document([one], explained=True)[-1]
     assert len(cutoffs.rows) >= 5
     assert {tuple(cell.text for cell in row[2:]) for row in cutoffs.rows} == {("no rise", "no rise")}
@@ -72,7 +72,7 @@ def test_of_a_gain_without_an_end_half_has_a_lower_end_only():
 
 def test_a_curve_without_a_fit_says_why():
     without = FittedCurve(name="a", curve=None, fit=None, reason="curve 'a': too short")
-    assert row_of(without) == {"curve": ("a", None), "verdict": ("curve 'a': too short", None)}
+    assert row_of(without) == {"curve": ("a", None), "fit": ("curve 'a': too short", None)}
     assert Text(text="curve 'a': too short", kind="warning") in fit_document([without], explained=True)
 
 
