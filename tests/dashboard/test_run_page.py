@@ -13,6 +13,7 @@ from dashboard.app_pages import figures_of, html_of, messages, open_page
 from fixtures_home import BUDGET, collapse, make_home, planned_run, settled, train_row, write_run, write_state
 
 from ablations.findings.results import read_results
+from ablations.home.notes import notes_of_run
 from ablations.home.plan import PlannedRun, PlannedVariant
 from ablations.study.resolve import load_resolved
 from ablations_dashboard.drawings.run import thinned_rows
@@ -261,6 +262,23 @@ def test_a_run_that_collapsed_is_not_called_done(monkeypatch, tmp_path):
     page = open_run(monkeypatch, sweep, "loo-loss")
     assert page.markdown[0].value.startswith(":red-badge[collapsed] ")
     assert r"The pass rate collapsed \(" in messages(page)
+
+
+def test_a_note_is_written_on_the_page_of_its_run(monkeypatch, tmp_path):
+    sweep = make_home(tmp_path)
+    page = open_run(monkeypatch, sweep)
+    (save,) = [one for one in page.button if one.label == "Save"]
+    save.click().run()
+    assert "There is nothing to save" in messages(page)
+    page.text_area[0].input("its disk was full")
+    (tags,) = [one for one in page.text_input if one.label.startswith("Tags")]
+    tags.input("odd keep")
+    (save,) = [one for one in page.button if one.label == "Save"]
+    save.click().run()
+    assert not page.exception
+    found = notes_of_run(sweep.home, planned_run("scalerl", 0).id)
+    assert ([one.text for one in found.texts], found.tags) == (["its disk was full"], ("odd", "keep"))
+    assert "its disk was full" in [*map(str, page.dataframe[0].value.to_numpy().ravel())]
 
 
 def test_a_message_begins_no_sentence_with_a_small_letter(monkeypatch, tmp_path):

@@ -3,6 +3,7 @@
 failed                      rows in which the word occurs, whatever the column
 loss.type=dapo seed!=2      rows with this value, and without that one
 learning_rate>0.0001        numbers compared; the end of a setting's path names it, if no other has that end
+compute>50%                 numbers may be percentages
 "out of memory"             quotation marks hold words together
 """
 
@@ -56,7 +57,7 @@ def _compared(table: pd.DataFrame, name: str, sign: str, wanted: str) -> np.ndar
         is_same = np.array([isinstance(text, str) and text.lower() == wanted.lower() for text in column], dtype=bool)
         return is_same if sign == "=" else ~is_same
     try:
-        number = float(wanted)
+        number = float(wanted.removesuffix("%")) / (100 if wanted.endswith("%") else 1)
     except ValueError:
         raise AblationsError(f"`{name}` has numbers; `{wanted}` is none.") from None
     numbers = column.to_numpy(dtype=float)  # a missing one is NaN, which no comparison but != fulfils

@@ -2,6 +2,7 @@
 
 import time
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from functools import partial
 from typing import Any
 
@@ -9,6 +10,7 @@ import streamlit as st
 
 from ablations.findings.results import Results
 from ablations.findings.several_sweeps import together, with_baseline
+from ablations.home.notes import NoteSubject
 from ablations.home.started_sweep import StartedSweep
 from ablations.report.documents.blocks import Folded, Text
 from ablations.report.documents.comparison import head, note_blocks, remark_blocks
@@ -27,6 +29,7 @@ from ablations_dashboard.sections.figures import (
     show_metrics,
     show_plane,
 )
+from ablations_dashboard.sections.note_form import show_note_form
 from ablations_dashboard.sections.progress import show_progress
 from ablations_dashboard.sections.verdicts import show_fits, show_grid, show_numbers, show_table_of_verdicts, show_words
 from ablations_dashboard.selection.baseline import choose_baseline
@@ -88,6 +91,9 @@ def show_head(sweep: StartedSweep, is_live: bool, others: Sequence[StartedSweep]
     written = notes_table(results.sweep)
     blocks = [*warned, *note_blocks(results.notes), *([Folded(title="Notes", blocks=[written])] if written else [])]
     show_document(blocks, scope=plan.sweep, runs=places)
+    about = {sweep.name: NoteSubject(home=sweep.home, folder=sweep.folder)}
+    about |= {one.name: replace(about[sweep.name], variant=one.name) for one in sweep.plan.variants}
+    show_note_form(sweep.name, about)
 
 
 def places_of_runs(results: Results, sweeps: Sequence[StartedSweep]) -> dict[str, PageAddress]:

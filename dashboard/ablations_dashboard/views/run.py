@@ -13,7 +13,7 @@ import yaml
 from ablations.errors import AblationsError
 from ablations.files.tail import tail
 from ablations.findings.remarks import remarks_on_run
-from ablations.home.notes import notes_of_run
+from ablations.home.notes import NoteSubject, notes_of_run
 from ablations.home.source import is_imported, source_of
 from ablations.home.started_sweep import StartedSweep
 from ablations.home.state import State
@@ -34,6 +34,7 @@ from ablations_dashboard.reading.cache import REFRESH_S, may_change
 from ablations_dashboard.reading.run_log import load_log, load_metrics
 from ablations_dashboard.run_table.rows import is_broken, state_called
 from ablations_dashboard.sections.figures import SMOOTHED, no_steps_yet
+from ablations_dashboard.sections.note_form import show_note_form
 from ablations_dashboard.sections.rollouts import show_rollouts
 from ablations_dashboard.sections.what_to_do import what_to_do
 from ablations_dashboard.sections.why import show_findings, show_why
@@ -143,6 +144,8 @@ def show_state(sweep: StartedSweep, row: RunRow, folder: RunFolder) -> None:
             st.caption(in_markdown(task_sentence(recipe.tasks)))
     if written := note_rows(row.name, notes_of_run(sweep.home, row.id)):
         show_document([notes_as_table(written)], scope=row.id)
+    if folder.path.exists():
+        show_note_form(row.id, {row.name: NoteSubject(home=sweep.home, folder=folder.path)})
     if text := what_to_do(sweep, row):
         (st.error if is_bad else st.info)(text)
     remarks = remarks_on_run(run, plan.hours_name)

@@ -49,7 +49,7 @@ RUN_COLUMNS = {
 }
 HELP = (
     "Words and comparisons side by side, all of which must hold: `failed`, `seed!=2`, `loss.type=dapo`, "
-    '`learning_rate>0.0001`, `"out of memory"`.'
+    '`learning_rate>0.0001`, `compute>50%`, `"out of memory"`.'
 )
 
 

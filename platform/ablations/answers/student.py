@@ -48,7 +48,7 @@ def quantile(parts: Sequence[Student], share: float) -> float:
     return float(root_scalar(excess, bracket=(lo - margin, hi + margin), method="brentq").root)
 
 
-def probability_below(parts: Sequence[Student], x: float) -> float:
+def mass_below(parts: Sequence[Student], x: float) -> float:
     """The probability that a mixture of t distributions has below x."""
     weights = sum(one.weight for one in parts)
     return sum(
@@ -74,5 +74,5 @@ def interval_of(parts: Sequence[Student], estimate: float, *, comparisons: int =
         hi=max(hi, estimate),
         joint_lo=min(joint_lo, estimate),
         joint_hi=max(joint_hi, estimate),
-        p_lower=probability_below(parts, 0.0),
+        p_lower=mass_below(parts, 0.0),
     )

@@ -71,8 +71,8 @@ class Tools:
     def server(self) -> MCPServer:
         asking = (self.list_sweeps, self.show, self.dry_run, self.design, self.status, self.compare, self.forecast)
         tools = [_tool(one, ToolAnnotations(read_only_hint=True)) for one in asking]
-        campaigns = (self.campaign_new, self.campaign_propose, self.campaign_decide)
-        tools += [_tool(one, ToolAnnotations(read_only_hint=False, destructive_hint=False)) for one in campaigns]
+        writing = (self.note, self.campaign_new, self.campaign_propose, self.campaign_decide)
+        tools += [_tool(one, ToolAnnotations(read_only_hint=False, destructive_hint=False)) for one in writing]
         if self.most_compute is not None:
             tools.append(_tool(self.sweep, ToolAnnotations(read_only_hint=False, destructive_hint=False)))
         return MCPServer("ablations", tools=tools, version=__version__, instructions=INSTRUCTIONS, log_level="WARNING")
@@ -147,6 +147,19 @@ class Tools:
     ) -> CallToolResult:
         """Forecast every variant at larger budgets, and the likely leader."""
         return self._answer("forecast", [sweep], budget=budget, score=score, task=task)
+
+    def note(
+        self,
+        about: Annotated[str, Field(description="Sweep, variant or run, such as loo, loo-loss or loo-loss-s0.")],
+        text: Annotated[str | None, Field(description="Note to add. Default: return the notes.")] = None,
+        tag: Annotated[Sequence[str], Field(description="Tags to add, one word each.")] = (),
+        sweep: Annotated[
+            str | None, Field(description="Sweep of the variant or run. Default: the last sweep started.")
+        ] = None,
+    ) -> CallToolResult:
+        """Write a note or tags on a sweep, a variant or a run, or return those that there are. Pages and reports show
+        them; they change no result."""
+        return self._answer("note", [about], words=[] if text is None else [text], tag=tag, sweep=sweep)
 
     def campaign_new(
         self,
@@ -262,14 +275,17 @@ class Tools:
                 )
         return None
 
-    def _answer(self, command: str, arguments: Sequence[str | None] = (), **options: Any) -> CallToolResult:
-        """The document printed by a command; a tool error with the command's message if the command fails."""
+    def _answer(
+        self, command: str, arguments: Sequence[str | None] = (), *, words: Sequence[str] = (), **options: Any
+    ) -> CallToolResult:
+        """The document printed by a command; a tool error with the command's message if the command fails. `words`
+        follow the arguments and name no file."""
         folders = readable_folders(self.home)
         named = [Path(one) for one in (*arguments, options.get("scale"), *options.get("code", ())) if one]
         for path in named:
             if (path.is_absolute() or ".." in path.parts or path.exists()) and not is_readable(path, folders):
                 return _result(f"{path}: {NOT_FOR_AGENTS}: {', '.join(folders)}", is_error=True)
-        line = [command, "--json", f"--home={self.home.path}", *shell_words(arguments, **options)]
+        line = [command, "--json", f"--home={self.home.path}", *shell_words([*arguments, *words], **options)]
         done = subprocess.run(
             [sys.executable, "-m", "ablations.cli", *line],
             env=os.environ | {READ_FROM: os.pathsep.join(folders)},

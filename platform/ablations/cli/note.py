@@ -49,8 +49,6 @@ def note_(
     started, named = (find_sweep(home, about), None) if of_sweep else (find_sweep(home, sweep), about)
     name, subject = subject_of(started, named)
     changes = {"--tag": tag and tag[0], "--untag": untag, "--remove": remove}
-    if as_json:
-        refuse_idle("--json, which prints notes", changes)
     if text is not None or tag:
         refuse_idle("a note or tag to add", {"--untag": untag, "--remove": remove})
         subject.add(text=text, tags=tuple(tag or ()), at=time.time())

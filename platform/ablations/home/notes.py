@@ -87,10 +87,10 @@ _WRITTEN = TypeAdapter(dict[str, Notes])
 
 def read_notes(sweep: StartedSweep) -> SweepNotes:
     """The notes on a sweep, its variants and its runs, also on those of the sweeps beside it."""
-    own = _read(sweep.folder)
+    own = _shown(sweep.folder)
     variants = {name: notes for name, notes in own.items() if name != ITSELF}
     for other in sweep.beside:
-        theirs = _read(sweep.home.sweep(other))
+        theirs = _shown(sweep.home.sweep(other))
         variants |= {f"{name} ({other})": notes for name, notes in theirs.items() if name != ITSELF}
     runs = {run.id: notes_of_run(sweep.home, run.id) for run in sweep.plan.runs}
     return SweepNotes(
@@ -102,7 +102,7 @@ def read_notes(sweep: StartedSweep) -> SweepNotes:
 
 def notes_of_run(home: Home, run_id: str) -> Notes:
     """The notes on one run."""
-    return _read(home.run(run_id).path).get(ITSELF, Notes())
+    return _shown(home.run(run_id).path).get(ITSELF, Notes())
 
 
 def notes_of_sweep(sweep: StartedSweep) -> Notes:
@@ -112,7 +112,7 @@ def notes_of_sweep(sweep: StartedSweep) -> Notes:
 
 def notes_of_variant(sweep: StartedSweep, variant: str) -> Notes:
     """The notes on one variant of a sweep."""
-    return _read(sweep.folder).get(variant, Notes())
+    return _shown(sweep.folder).get(variant, Notes())
 
 
 def notes_by_name(sweep: StartedSweep) -> Iterator[tuple[str, Notes]]:
@@ -215,6 +215,15 @@ def _read(folder: Path) -> dict[str, Notes]:
         return {}
     except ValueError as error:
         raise AblationsError(f"{path}: not notes ({error}); correct the file, or delete it with its notes") from error
+
+
+def _shown(folder: Path) -> dict[str, Notes]:
+    """The notes in a folder, to be read only; a file that cannot be read is said in the place of its notes, so that it
+    hides nothing else of a sweep."""
+    try:
+        return _read(folder)
+    except (AblationsError, OSError) as error:
+        return {ITSELF: Notes(texts=(Note(at=folder.stat().st_mtime, text=f"The notes cannot be read. {error}"),))}
 
 
 def _write(folder: Path, notes: Mapping[str, Notes]) -> None:

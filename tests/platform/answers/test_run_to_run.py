@@ -6,7 +6,7 @@ from scipy.stats import norm, t, ttest_ind, ttest_rel
 
 from ablations.answers.repeats import UNKNOWN, CommonSpread, Repeats
 from ablations.answers.run_to_run import PRIOR_FREEDOM, run_to_run
-from ablations.answers.student import Student, interval_of, probability_below, quantile
+from ablations.answers.student import Student, interval_of, mass_below, quantile
 
 SEEDS = [f"seed {number}" for number in range(6)]
 
@@ -179,5 +179,5 @@ def test_quantiles_and_probabilities_of_a_mixture_are_those_of_its_draws():
     for share in (0.025, 0.5, 0.9):
         assert quantile(parts, share) == pytest.approx(np.quantile(drawn, share), abs=2e-4)
     for x in (0.0, 0.02):
-        assert probability_below(parts, x) == pytest.approx(np.mean(drawn < x), abs=2e-3)
-    assert interval_of(parts, 0.02).p_lower == probability_below(parts, 0.0)
+        assert mass_below(parts, x) == pytest.approx(np.mean(drawn < x), abs=2e-3)
+    assert interval_of(parts, 0.02).p_lower == mass_below(parts, 0.0)

@@ -77,7 +77,9 @@ def test_tools_give_the_documents_and_the_errors_of_the_commands(tmp_path):
         tmp_path, talk, "--allow-sweeps", "--most-compute", "11249"
     )
     campaigns = {"campaign_new", "campaign_propose", "campaign_decide"}
-    assert names - campaigns == {"list_sweeps", "show", "dry_run", "design", "status", "compare", "forecast", "sweep"}
+    assert names - campaigns == {
+        *("list_sweeps", "show", "dry_run", "design", "status", "compare", "forecast", "note", "sweep")
+    }
     assert campaigns < names
     assert answer(compared) == json.loads(printed(tmp_path, "paper", "loo", "--json").stdout)
     plan = answer(planned)
@@ -94,6 +96,17 @@ def test_tools_give_the_documents_and_the_errors_of_the_commands(tmp_path):
     assert refused.is_error
     assert "11250 modelled GPU-hours are left to train, and this server allows 11249;" in refused.content[0].text
     assert [path.name for path in (tmp_path / "sweeps").iterdir()] == ["loo"]
+
+
+def test_a_note_by_a_tool_is_that_of_the_command_and_its_text_is_no_path(tmp_path):
+    make_home(tmp_path)
+    tools = Tools(home=Home(tmp_path), most_compute=None)
+    text = "-see /etc/passwd or ../x " + "y" * 300
+    (written,) = json.loads(tools.note("loo-loss", text, ["keep"]).content[0].text)
+    assert ([one["text"] for one in written["texts"]], written["tags"]) == ([text], ["keep"])
+    assert json.loads(tools.note("loo-loss").content[0].text) == [written]
+    assert json.loads(printed(tmp_path, "note", "loo-loss", "--json").stdout) == [written]
+    assert "unknown run or variant" in tools.note("dapo", "text").content[0].text
 
 
 def test_a_tool_for_sweeps_needs_a_limit(tmp_path):

@@ -66,12 +66,30 @@ def test_notes_and_tags_are_removed_by_number_and_name(platform, noted):
         (["lo0", "text"], "; sweeps are: loo"),
         (["loo-loss", "--remove", "7"], "there is no note 7; there are notes 1 to 1"),
         (["loo-loss", "text", "--remove", "1"], "--remove 1 has no effect with a note or tag to add"),
-        (["loo-loss", "--json", "--tag", "x"], "--tag x has no effect with --json"),
         (["loo-loss", "text", "--sweep", "more"], "unknown sweep 'more'"),
     ],
 )
 def test_what_cannot_be_noted_is_refused_with_what_there_is(platform, noted, arguments, said):
     assert said in platform("note", *arguments, code=2)
+
+
+def test_json_has_the_notes_after_the_change(platform, noted):
+    (one,) = json.loads(platform("note", "loo-loss", "more", "--tag", "x", "--json"))
+    assert (one["about"], [text["text"] for text in one["texts"]][-1], one["tags"][-1]) == ("loo-loss", "more", "x")
+
+
+def test_notes_that_cannot_be_read_are_said_and_hide_nothing_else(platform, noted):
+    run = noted.run(noted.plan.variants[1].runs[0].id)
+    (run.path / "notes.json").write_text("{")
+    before = json.loads(platform("status", "--json"))
+    said = {one["about"]: [text["text"] for text in one["texts"]] for one in before["notes"]}
+    assert len(before["runs"]) == len(noted.plan.runs)
+    assert "loo-loss" in said
+    (text,) = said["loo-loss-s0"]
+    assert text.startswith(f"The notes cannot be read. {run.path / 'notes.json'}: not notes (")
+    assert text.endswith("; correct the file, or delete it with its notes")
+    assert "The notes cannot be read" in platform("status")
+    assert "not notes" in platform("note", "loo-loss-s0", "more", code=2)
 
 
 def test_a_run_that_has_not_started_is_refused(platform, tmp_path):

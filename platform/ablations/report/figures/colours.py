@@ -40,8 +40,8 @@ ON_DARK = {
 least 4 for those of variants
 (WCAG 2.1, 1.4.11, asks for 3).
 """
-AS_TEXT = {"#d7651d": "#c25200", "#519f82": "#328266", "#a048fb": "#9c43f7", "#b0b6bd": "#70757c"}
-AS_TEXT_ON_DARK = {"#a048fb": "#bb38ff", "#4e0d54": "#db37b4", "#b0b6bd": "#787f8b"}
+NAMES_ON_LIGHT = {"#d7651d": "#c25200", "#519f82": "#328266", "#a048fb": "#9c43f7", "#b0b6bd": "#70757c"}
+NAMES_ON_DARK = {"#a048fb": "#bb38ff", "#4e0d54": "#db37b4", "#b0b6bd": "#787f8b"}
 """The shade of a colour in which a name is written, where the colour itself has less than 4.5 : 1 (WCAG 2.1, 1.4.3)."""
 
 
@@ -82,7 +82,7 @@ def drawn_in(colour: str, *, is_dark: bool) -> str:
 
 def written_in(colour: str, *, is_dark: bool) -> str:
     """The colour of a name on a page."""
-    return (AS_TEXT_ON_DARK if is_dark else AS_TEXT).get(colour) or drawn_in(colour, is_dark=is_dark)
+    return (NAMES_ON_DARK if is_dark else NAMES_ON_LIGHT).get(colour) or drawn_in(colour, is_dark=is_dark)
 
 
 def own_reference(plan: Plan) -> str:
