@@ -18,6 +18,8 @@ from scalerl.quantities import counted
 
 if TYPE_CHECKING:
     from ablations.findings.fair_runs import NewRun
+    from ablations.home.plan import Plan
+    from ablations.home.started_sweep import StartedSweep
 
 CampaignArgument = Annotated[str, typer.Argument(help="Name of the campaign in the home folder.")]
 
@@ -133,7 +135,7 @@ def keep(
     Without runs, the proposal is recorded, and the answer says how many runs it needs.
     """
     from ablations.findings.campaign import BEST_SO_FAR, opened
-    from ablations.findings.fair_runs import identity_of_files, refuse_evaluation_prompts
+    from ablations.findings.fair_runs import identity_of_files, refuse_evaluation_prompts, runs_of_sweep
     from ablations.report.documents import campaign as words
 
     where, unfinished, step = find_home(home), 0, None
@@ -146,10 +148,13 @@ def keep(
             at = next((run.conditions.get("budget") for run in found.runs), None)
             one = found.named(proposal)
             is_start = not found.candidates or (one is not None and one.number == 0)
-            named = variant or (None if is_start else one.name if one else proposal)
-            new, identity, unfinished = measured(home, runs, named, log, gpus, at)
+            default = None if is_start else one.name if one else proposal
+            sweep = sweep_of(home, runs, log, gpus)
+            named = named_variant(sweep.plan, variant, default)
+            new, identity, unfinished = runs_of_sweep(sweep, named, compute=float(at.split()[0]) if at else None)
         else:
             refuse_idle("--score", {"--variant": variant, "--log": log, "--gpus": gpus})
+            refuse_idle("no --score", {} if score else {"--condition": condition})
         if withdraw is not None:
             refuse_idle("--withdraw", {"--score": score, "--code": code})
             found.withdraw(proposal, withdraw, says)
@@ -194,18 +199,17 @@ def bare_scores(scores: list[float], conditions: list[str]) -> "list[NewRun]":
     return [NewRun(score=one, conditions=told) for one in scores]
 
 
-def measured(
-    home: Path | None, names: list[str], variant: str | None, log: str | None, gpus: float | None, budget: str | None
-) -> "tuple[list[NewRun], str, int]":
-    """What `runs_of_sweep` gives for a sweep's variant, or logs, at the compute of the campaign; None is the
-    reference."""
+def sweep_of(home: Path | None, names: list[str], log: str | None, gpus: float | None) -> "StartedSweep":
+    """The one sweep that is named, or logs as a sweep."""
     from ablations.cli.read import foreign_runs, given
-    from ablations.findings.fair_runs import runs_of_sweep
 
     foreign = foreign_runs(names, given(trainer=log, gpus=gpus), {}, mlflow=None)
     if not foreign.kind and len(names) > 1:
         raise AblationsError(f"found {len(names)} sweeps; name one, with the variant in --variant")
-    sweep = foreign.opened_one(find_home(home)) if foreign.kind else find_sweep(home, names[0])
-    variants = [one.name for one in sweep.plan.variants]
-    named = variants[0] if len(variants) == 1 else known_variant(variant or sweep.plan.reference, sweep.plan).name
-    return runs_of_sweep(sweep, named, compute=float(budget.split()[0]) if budget else None)
+    return foreign.opened_one(find_home(home)) if foreign.kind else find_sweep(home, names[0])
+
+
+def named_variant(plan: "Plan", variant: str | None, default: str | None) -> str:
+    """The variant that is named, else the only one, else the default, else the reference."""
+    only = plan.variants[0].name if len(plan.variants) == 1 else None
+    return known_variant(variant or only or default or plan.reference, plan).name

@@ -314,6 +314,10 @@ def test_curves_are_compared_by_their_level_at_equal_compute(tmp_path):
     assert "`platform keep night best RUNS`" in run("keep", "night", "best", home, code=11)
     with pytest.raises(AblationsError, match=r"run \S+: was recorded as one of higher, not copy"):
         run("keep", "night", "copy", str(tmp_path / "higher.csv"), home)
+    with pytest.raises(AblationsError, match=r"unknown variant 'hihger' of sweep"):
+        run("keep", "night", "best", str(tmp_path / "higher.csv"), "--variant=hihger", home)
+    with pytest.raises(AblationsError, match=r"--condition .* has no effect with no --score"):
+        run("keep", "night", "best", "--condition=machine=b", home)
     with pytest.raises(AblationsError, match="'my change' is not a valid proposal name"):
         run("keep", "night", "my change", home)
 
