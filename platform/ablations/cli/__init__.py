@@ -1,8 +1,9 @@
-"""The commands of `platform`. Each imports what is slow when it runs, so `--help` and `sweep --dry-run` start fast.
+"""The commands of `platform`. Each imports what is slow when it runs, so `sweep --dry-run` starts fast.
 
 options.py   options and arguments of several commands; budget.py: how --budget is read
 named_sweeps.py  the sweeps and variants that a name refers to
-output.py    what the commands print; exit_codes.py: their exit codes
+commands.py  the commands by purpose, each imported once it is named
+output.py    what the commands print; exit_codes.py: their exit codes; unfinished.py: that of a sweep
 run.py       sweep, train
 dry_run.py   the runs and costs of a sweep, before training
 training.py  where and how the runs of a sweep train: here, on Slurm, on Ray
@@ -36,98 +37,28 @@ from dataclasses import asdict
 from typing import Annotated, Any, NoReturn
 
 import typer
-from typer.core import TyperCommand
 
-from ablations.cli import (
-    audit,
-    check,
-    contents,
-    design,
-    doctor,
-    follow,
-    forecast,
-    jobs,
-    keep,
-    ladder,
-    move,
-    new,
-    note,
-    plan,
-    read,
-    reproduce,
-    run,
-    serve,
-)
+from ablations.cli.commands import Commands
 from ablations.cli.exit_codes import FAILED, NOT_FINISHED
-from ablations.cli.output import SCHEMA, has_printed_json, print_json
 from ablations.errors import AblationsError, FileError
 from ablations.terminal.encoding import replace_what_cannot_be_printed
-from ablations.terminal.screen import Screen
 from scalerl.credentials import without_secrets
 from scalerl.errors import ScaleRLError
 
-
-class PlatformCommand(TyperCommand):
-    """A command whose help does not mark switches as `<bool>`, which leaves more width for their descriptions."""
-
-    def get_params(self, ctx: Any) -> Any:
-        """The parameters; a switch has no type to show."""
-        params = super().get_params(ctx)
-        for one in params:
-            if getattr(one, "is_flag", False):
-                one.metavar = ""
-        return params
-
-
-def unwrapped(docstring: str) -> str:
-    """The paragraphs of a docstring, each on one line, so that the terminal breaks them at its own width."""
-    return "\n\n".join(" ".join(paragraph.split()) for paragraph in docstring.strip().split("\n\n"))
-
-
 app = typer.Typer(
     name="platform",
+    cls=Commands,
     no_args_is_help=True,
     pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["-h", "--help"]},
 )
-COMMANDS = {
-    "From a file to a verdict": (
-        new.new,
-        check.check,
-        run.sweep,
-        follow.status,
-        read.compare,
-        read.report,
-        serve.dashboard,
-        doctor.doctor,
-    ),
-    "More: train": (run.train, follow.logs, jobs.cancel, jobs.retry),
-    "More: results": (read.fit, read.paper, forecast.forecast, ladder.ladder, audit.audit),
-    "More: before training": (design.design, plan.plan, reproduce.reproduce),
-    "More: the home folder": (
-        contents.list,
-        contents.show,
-        contents.diff,
-        note.note_,
-        contents.delete,
-        move.export,
-        move.import_,
-    ),
-    "More: MLflow": (serve.mlflow, serve.sync),
-    "More: agents": (keep.campaign, keep.keep, serve.mcp),
-}
-"""Commands by purpose, in the order of `--help`: first the eight that every study needs."""
-for purpose, commands in COMMANDS.items():
-    for command in commands:
-        # `import` is a Python keyword, and `note` a function of searches.
-        name = command.__name__.rstrip("_")
-        app.command(name, rich_help_panel=purpose, cls=PlatformCommand, help=unwrapped(command.__doc__ or ""))(command)
 
 
 def show_version(is_asked: bool) -> None:
     """Print the versions of the package and of its JSON and the commit of its code, then exit."""
     if is_asked:
         from ablations import __version__
+        from ablations.cli.output import SCHEMA
         from ablations.pools.code_version import code_version
 
         print(f"platform {__version__}, code {code_version()}, JSON schema {SCHEMA}")
@@ -180,6 +111,9 @@ def main() -> None:
 
 def fail(message: str, exit_code: int, error: Exception, *, as_json: bool) -> NoReturn:
     """Print one message, also as JSON unless the result is already printed, and exit."""
+    from ablations.cli.output import has_printed_json, print_json
+    from ablations.terminal.screen import Screen
+
     head, message = "stopped" if exit_code == NOT_FINISHED else "error", without_secrets(message)
     Screen(stderr=True).say(f"{head}: {message}", style="red")
     if as_json and not has_printed_json():

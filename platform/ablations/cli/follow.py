@@ -9,10 +9,11 @@ from typing import Annotated
 import typer
 from rich.console import Console
 
-from ablations.cli.exit_codes import FAILED, NOT_FINISHED, unfinished_code
+from ablations.cli.exit_codes import FAILED, NOT_FINISHED
 from ablations.cli.named_sweeps import find_run, find_sweeps
 from ablations.cli.options import HomeOption, JsonOption, SweepArgument, refuse_idle, runs_begun, started_sweeps
 from ablations.cli.output import console, print_json, print_rows, tell
+from ablations.cli.unfinished import unfinished_code
 from ablations.errors import AblationsError
 from ablations.files.tail import tail
 from ablations.home.home import Home, find_home

@@ -7,9 +7,7 @@ import inspect
 from pathlib import Path
 from typing import Any, Literal, get_args, get_origin
 
-from typer.main import get_command
-
-from ablations.cli import app
+from ablations.cli.commands import PLACE_OF, imported
 
 COMMANDS_PREAMBLE = """\
 # Commands
@@ -27,7 +25,7 @@ one home folder: `--home`, else `ABLATIONS_HOME`, else `./ablation-runs`.
 | 2 | input, files or machine do not fit; the message names the remedy |
 | 3 | not finished, or interrupted; the same command continues |"""
 WORDS: dict[Any, str] = {bool: "", str: "text", Path: "path", int: "whole number", float: "number"}
-COMMANDS_BY_NAME: dict[str, Any] = vars(get_command(app))["commands"]
+COMMANDS_BY_NAME: dict[str, Any] = {name: imported(name) for name in PLACE_OF}
 """Each command as built by Typer, with its parameters."""
 
 

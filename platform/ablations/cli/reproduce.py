@@ -11,7 +11,7 @@ import typer
 from ablations.cli.budget import ask_about_jump, budget_of, read_budget
 from ablations.cli.design import refuse_unfittable
 from ablations.cli.dry_run import made_text
-from ablations.cli.exit_codes import FAILED, unfinished_code
+from ablations.cli.exit_codes import FAILED
 from ablations.cli.ladder import ladder_beside, print_ladder, results_of
 from ablations.cli.named_sweeps import scales_of
 from ablations.cli.options import (
@@ -27,6 +27,7 @@ from ablations.cli.options import (
 )
 from ablations.cli.output import console, print_json
 from ablations.cli.training import TrainingOptions, train_runs
+from ablations.cli.unfinished import unfinished_code
 from ablations.errors import AblationsError, Place
 from ablations.files.lookup import files_of, find_file
 from ablations.findings.design_options import Blueprint

@@ -14,7 +14,6 @@ from ablations.cli.budget import ask_about_jump, budget_of, jump_text, read_budg
 from ablations.cli.check import of_program, refuse_early
 from ablations.cli.design import refuse_unfittable, show_design
 from ablations.cli.dry_run import made_text, show_cost, show_plan
-from ablations.cli.exit_codes import unfinished_code
 from ablations.cli.ladder import ladder
 from ablations.cli.named_sweeps import scales_of
 from ablations.cli.options import (
@@ -31,6 +30,7 @@ from ablations.cli.options import (
 )
 from ablations.cli.output import console, own_command, pages_command, print_json, warn
 from ablations.cli.training import TrainingOptions, train_runs
+from ablations.cli.unfinished import unfinished_code
 from ablations.errors import AblationsError
 from ablations.home.home import find_home
 from ablations.home.started_sweep import StartedSweep

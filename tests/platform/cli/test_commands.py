@@ -18,7 +18,8 @@ from fixtures_steering import steered
 from places import REPOSITORY
 from typer.testing import CliRunner
 
-from ablations.cli import COMMANDS, app, main, output
+from ablations.cli import app, main, output
+from ablations.cli.commands import PLACE_OF, PURPOSES, described, imported
 from ablations.errors import AblationsError
 from ablations.home.home import Home
 from ablations.home.started_sweep import StartedSweep
@@ -39,7 +40,8 @@ def run(*arguments: str, code: int = 0) -> str:
 @pytest.mark.parametrize(
     ("arguments", "heavy"),
     [
-        (["--help"], HEAVY),
+        (["--help"], [*HEAVY, "pydantic", "ablations.home.home"]),
+        (["note", "--help"], [*HEAVY, "ablations.cli.check", "ablations.report.documents.comparison"]),
         (["sweep", "sweeps/loo.yaml", "--dry-run"], HEAVY),
         (["check", "scalerl", "--scale", "smoke", "--quick"], ["torch"]),
     ],
@@ -98,14 +100,24 @@ def test_the_shell_completes_sweeps_variants_scales_and_recipes(tmp_path, words,
 
 def test_help_says_what_commands_are_for_and_has_all_of_them():
     printed = re.sub("\x1b\\[[0-9;]*m", "", run("-h"))  # colours, where a terminal is forced
-    assert [title for title in COMMANDS if f" {title} " in printed] == list(COMMANDS)
-    named = [command.__name__.rstrip("_") for commands in COMMANDS.values() for command in commands]
-    assert all(re.search(rf"^│ {name} ", printed, re.MULTILINE) for name in named)
+    assert [title for title in PURPOSES if f" {title} " in printed] == list(PURPOSES)
+    assert len(PLACE_OF) == sum(map(len, PURPOSES.values()))
+    assert all(re.search(rf"^│ {name} ", printed, re.MULTILINE) for name in PLACE_OF)
+
+
+@pytest.mark.parametrize("name", PLACE_OF)
+def test_a_command_is_described_before_its_import_as_after_it(name):
+    assert (described(name).help, described(name).name) == (imported(name).help, imported(name).name)
+
+
+def test_an_unknown_command_is_answered_with_the_nearest_one():
+    result = CliRunner().invoke(app, ["stauts"])
+    assert (result.exit_code, "Did you mean 'status'?" in result.output) == (2, True)
 
 
 def test_the_first_panel_has_the_eight_commands_that_every_study_needs():
-    first, *others = COMMANDS.items()
-    assert [command.__name__ for command in first[1]] == [
+    first, *others = PURPOSES.items()
+    assert [place.partition(".")[2] for place in first[1]] == [
         "new", "check", "sweep", "status", "compare", "report", "dashboard", "doctor"
     ]  # fmt: skip
     assert all(title.startswith("More: ") for title, _ in others)
