@@ -69,7 +69,10 @@ def _compared(table: pd.DataFrame, name: str, sign: str, wanted: str) -> np.ndar
 
 
 def column_named(name: str, columns: Sequence[str]) -> str:
-    """The column of this name, or the only one whose path ends so: `learning_rate` is `optimiser.learning_rate`."""
+    """The column of this name, or the only one whose path ends so: `learning_rate` is `optimiser.learning_rate`.
+
+    AblationsError if no column, or several, could be meant.
+    """
     if name in columns:
         return name
     ends = [one for one in columns if one.endswith(f".{name}")]

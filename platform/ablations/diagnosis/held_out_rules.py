@@ -27,6 +27,7 @@ judged twice."""
 
 
 def one_answer(history: History) -> Symptom | None:
+    """Evaluations, up to the last one, in which most held-out answers have one and the same text."""
     held = [row for row in history.rollouts if row.get("kind") == "held_out" and not row.get("truncated")]
     of_step: dict[int, list[LogRow]] = {}
     for row in held:

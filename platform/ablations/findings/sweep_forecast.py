@@ -134,6 +134,8 @@ def forecast_sweep(
     """Forecast all variants at these computes, by default at 1, 2 and 10 times the plan's budget.
 
     `done` receives the number of variants forecast and the total.
+
+    AblationsError if `score` is not in (0, 1].
     """
     plan = results.plan
     budgets = budgets_of(results, budgets_gpu_hours)
@@ -209,7 +211,10 @@ def spread_of(results: Results) -> RunToRun:
 
 
 def backtest_sweep(results: Results, *, done: Done | None = None) -> Backtest:
-    """Backtest the forecasts of every finished run; `done` receives the number of parts fitted and the total."""
+    """Backtest the forecasts of every finished run; `done` receives the number of parts fitted and the total.
+
+    AblationsError if no run has finished.
+    """
     plan, curves = results.plan, finished_curves(results)
     if not curves:
         raise AblationsError(

@@ -27,6 +27,7 @@ class Cancellation:
 
     @property
     def is_whole(self) -> bool:
+        """True if the whole sweep is cancelled, not only some of its runs."""
         return self._read() is None
 
     def __contains__(self, run_id: str) -> bool:
@@ -48,4 +49,5 @@ class Cancellation:
         write_atomically(self.path, json.dumps(content).encode())
 
     def lift(self) -> None:
+        """Take the cancellation back; nothing happens if there is none."""
         self.path.unlink(missing_ok=True)

@@ -13,6 +13,7 @@ HEARTBEAT_LIMIT_S = 120.0
 
 
 def is_here(status: RunStatus) -> bool:
+    """True if the run's process is, or was, on this machine."""
     return status.host == socket.gethostname()
 
 

@@ -36,6 +36,7 @@ class Home:
 
     @property
     def sweeps(self) -> Path:
+        """The folder of all sweeps."""
         return self.path / "sweeps"
 
     @property
@@ -84,6 +85,7 @@ class Home:
         return name
 
     def require_writable(self) -> None:
+        """Make the folder and write a few bytes into it; AblationsError if that fails, also on a full disk."""
         try:
             self.path.mkdir(parents=True, exist_ok=True)
             with tempfile.TemporaryFile(dir=self.path) as file:

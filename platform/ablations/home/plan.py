@@ -100,6 +100,7 @@ class Plan:
 
     @property
     def axes(self) -> dict[str, dict[str, str]]:
+        """The axes of each variant, with its value on each, by name of the variant."""
         return {variant.name: variant.axes for variant in self.variants}
 
     @property
@@ -113,6 +114,7 @@ class Plan:
 
     @property
     def fit_settings(self) -> FitSettings:
+        """The settings of fits, with the plan's window in GPU-hours."""
         options = FitOptions(**self.fit)
         return FitSettings(
             fit_from="auto" if options.cutoff == "auto" else self.fit_from_gpu_hours,

@@ -49,6 +49,7 @@ class StartedSweep:
 
     @property
     def lock(self) -> Path:
+        """The file that a command locks while it works on the sweep."""
         return self.home.lock_file(self.name)
 
     @property
@@ -58,12 +59,14 @@ class StartedSweep:
 
     @property
     def cancellation(self) -> Cancellation:
+        """What is cancelled of the sweep."""
         return Cancellation(self.folder / "cancelled")
 
     def run(self, run_id: str) -> RunFolder:
         return self.home.run(run_id)
 
     def write_plan(self) -> None:
+        """Write the plan into the home folder."""
         self.plan.write(self.home.plan_file(self.name))
 
     def reread(self) -> "StartedSweep":

@@ -80,7 +80,10 @@ _WRITTEN = TypeAdapter(list[Stopped])
 
 
 def read_stops(sweep: StartedSweep) -> dict[str, Stopped]:
-    """Decisions under the plan's budget and rules, by run; empty if the plan has no rules."""
+    """Decisions under the plan's budget and rules, by run; empty if the plan has no rules.
+
+    AblationsError if the record is damaged.
+    """
     path, plan = sweep.folder / STOPS_FILE, sweep.plan
     if plan.stop is None:
         return {}
@@ -98,5 +101,6 @@ def read_stops(sweep: StartedSweep) -> dict[str, Stopped]:
 
 
 def write_stops(sweep: StartedSweep, stops: Iterable[Stopped]) -> None:
+    """Replace the record of stopped runs, which `read_stops` reads."""
     content = {"runs": [asdict(stopped) for stopped in stops]}
     write_atomically(sweep.folder / STOPS_FILE, json.dumps(content, indent=1).encode())

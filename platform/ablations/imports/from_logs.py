@@ -89,7 +89,7 @@ class NoLog:
 
 
 def logged_runs(paths: Sequence[Path], meaning: LogMeaning, naming: Naming) -> list[ForeignSource]:
-    """The logs at these paths; the parts of a W&B run are joined."""
+    """The logs at these paths; the parts of a W&B run are joined. AblationsError without a path."""
     meaning.check()
     naming.check()
     if not paths:

@@ -122,6 +122,7 @@ def column_text(name: str) -> str:
 
 
 def columns_of(expression: Expression) -> Iterator[str]:
+    """The columns that an expression reads, one as often as it stands there."""
     if isinstance(expression, ColumnOf):
         yield expression.name
     elif isinstance(expression, Call):

@@ -125,6 +125,7 @@ def messages_in(
 
 
 def unreadable(path: Path, error: OSError) -> FileError:
+    """The error to raise for a file that the operating system does not let us read."""
     return Place(source=str(path)).error(f"cannot be read ({error.strerror or error})", "name a readable file")
 
 

@@ -65,6 +65,7 @@ def examine_ray(home: Home, tracking_uri: str, say: Callable[[str], None]) -> Ge
 
 
 def cluster_finding(driver: DriverProcess) -> Finding:
+    """The cluster's version, address, nodes, CPUs and GPUs."""
     nodes = driver.nodes
     sums = {name: sum(node.resources.get(name, 0.0) for node in nodes) for name in ("CPU", "GPU")}
     amounts = ", ".join(counted(int(number), name) for name, number in sums.items() if number)

@@ -92,6 +92,7 @@ class DriverProcess:
 
     @property
     def is_there(self) -> bool:
+        """True while the process lives."""
         return self._process.poll() is None
 
     def start(self, attempt: Path) -> RayJob:

@@ -52,7 +52,7 @@ def run_sweep(
 
 @contextmanager
 def locked(sweep: StartedSweep) -> Iterator[None]:
-    """Hold the sweep's lock, so that one command at a time works on it."""
+    """Hold the sweep's lock, so that one command at a time works on it. AblationsError if another process holds it."""
     sweep.folder.mkdir(parents=True, exist_ok=True)
     try:
         with FileLock(sweep.lock, timeout=0):

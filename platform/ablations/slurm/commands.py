@@ -110,6 +110,10 @@ def missing() -> tuple[str, ...]:
 
 
 def run_command(*command: str) -> str:
+    """The output of a command of Slurm, run without the variables of the job that we may be in ourselves.
+
+    SlurmError if the command fails or is not there; SlurmSilent if the controller gives no answer in time.
+    """
     try:
         own = outside_of_jobs(os.environ)
         done = subprocess.run(command, env=own, capture_output=True, text=True, timeout=COMMAND_LIMIT_S, check=False)
@@ -211,6 +215,7 @@ def send_signal(job: str, signal: str) -> None:
 
 
 def requeue(job: str) -> None:
+    """Have Slurm put a job back into the queue, under its id."""
     run_command("scontrol", "requeue", job)
 
 

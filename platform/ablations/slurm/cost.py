@@ -46,6 +46,7 @@ class SubmissionPlan:
 
     @property
     def needs_confirmation(self) -> bool:
+        """True if the submission may take more device-hours than `resources.confirm_above_device_hours`."""
         return self.device_hours > self.resources.confirm_above_device_hours
 
     def text(self) -> str:
@@ -63,6 +64,7 @@ class SubmissionPlan:
         return "\n".join(lines)
 
     def question(self) -> str:
+        """The question that a person must answer with yes before the submission."""
         most = self._amount(self.resources.confirm_above_device_hours)
         return (
             f"at most {self._amount(self.device_hours)}, above resources.confirm_above_device_hours ({most}); submit?"

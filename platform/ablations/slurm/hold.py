@@ -43,7 +43,7 @@ class Hold:
 
 
 def read_hold(home: Home, sweep: str) -> Hold | None:
-    """The hold on a sweep; None if nothing is held."""
+    """The hold on a sweep; None if nothing is held. AblationsError if the record is damaged."""
     of_traps = _hold_of_traps(home, sweep)
     try:
         content = parsed_json(_path(home, sweep).read_bytes())

@@ -78,7 +78,10 @@ def folder(home: Home, sweep: str) -> Path:
 
 
 def read_submissions(home: Home, sweep: str | None = None) -> list[Submission]:
-    """The submissions of one sweep, oldest first, or of all, since a run may be part of several sweeps."""
+    """The submissions of one sweep, oldest first, or of all, since a run may be part of several sweeps.
+
+    AblationsError if a record is damaged.
+    """
     found = []
     for path in folder(home, sweep).glob("*.json") if sweep else home.sweeps.glob("*/submissions/*.json"):
         try:

@@ -250,11 +250,13 @@ def budget_place(source: Source) -> Place:
 
 
 def with_seeds(study: Study, seeds: Sequence[int]) -> Study:
+    """The study with these seeds in place of its own."""
     sweep = study.sweep.model_copy(update={"seeds": tuple(seeds)})
     return replace(study, sweep=sweep, runs=runs_of(study.variants, seeds))
 
 
 def runs_of(variants: Iterable[Variant], seeds: Iterable[int]) -> tuple[SweepRun, ...]:
+    """A run for every variant and seed, variant by variant."""
     return tuple(
         SweepRun(variant=variant.name, seed=seed, id=variant.recipe.identity(seed), recipe=variant.recipe)
         for variant in variants

@@ -150,6 +150,10 @@ def _right_pattern(pattern: set[tuple[str, str]], combinations: list[_Combinatio
 
 
 def left_out(form: LeaveOneOut, source: Source, reference: AnyRecipe, path: Path) -> Iterator[Draft]:
+    """The variants of a leave-one-out study: the reference with one axis reverted to the other recipe's value.
+
+    FileError, with the place, if the recipes do not differ, or do not on an axis that is named, or if it is unknown.
+    """
     named_at = source.place(("leave_one_out", "revert_to"))
     if isinstance(reference, CommandRecipe):
         own, other = reference.settings, configuration_in(form.revert_to, named_at, path)[1]

@@ -77,7 +77,10 @@ def options_in(
 
 
 def overrides_set(text: str) -> tuple[Override, ...]:
-    """The overrides of `--set text` on the command line, such as `batch.prompts=64` or `loss={type: grpo}`."""
+    """The overrides of `--set text` on the command line, such as `batch.prompts=64` or `loss={type: grpo}`.
+
+    FileError, with the place, for other text.
+    """
     path, equals, value = text.partition("=")
     place = Place(source=f"--set {text}")
     if not path or not equals:
@@ -123,7 +126,11 @@ def value_at(tree: Any, path: str) -> list[Any]:
 
 
 def vary_recipe(base: ResolvedRecipe, overrides: Sequence[Override]) -> tuple[ResolvedRecipe, dict[str, Any]]:
-    """Apply overrides to a recipe of the platform's own trainer."""
+    """Apply overrides to a recipe of the platform's own trainer.
+
+    Returns the recipe, and the settings given, by path. FileError, with the place in the file, for settings that no
+    recipe has, or that do not fit together.
+    """
     if not overrides:
         return base, {}
     overrides = [replace(one, path=re.sub(r"^optimizer\b", "optimiser", one.path)) for one in overrides]

@@ -85,7 +85,10 @@ def check_overrides(recipe: CommandRecipe, place: Place) -> None:
 
 
 def configuration_in(name: str, place: Place, sweep: Path) -> tuple[Path, dict[str, Any]]:
-    """The configuration file of this name beside the sweep file, or in the current folder, with its content."""
+    """The configuration file of this name beside the sweep file, or in the current folder, with its content.
+
+    FileError, with the place, if there is none.
+    """
     candidates = [folder / name for folder in (sweep.parent, Path.cwd())]
     found = next((path for path in candidates if path.is_file()), None)
     if found is None:

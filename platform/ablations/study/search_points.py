@@ -241,4 +241,5 @@ def point_text(point: Mapping[str, float | str]) -> str:
 
 
 def setting_of_point(value: float | str) -> str:
+    """The value of a point as its setting is written: four digits of a number."""
     return value if isinstance(value, str) else f"{value:.4g}"

@@ -122,6 +122,7 @@ class MlflowExperiment:
         return list(runs_of_experiment(self.client, self.id, max_results=PAGE_OF_RUNS))
 
     def create_run(self, name: str, tags: Mapping[str, str], started_ms: int | None) -> "Run":
+        """Create a run; `started_ms` are milliseconds since 1970, None for now."""
         return self.client.create_run(self.id, start_time=started_ms, tags=dict(tags), run_name=name)
 
     def describe(self, run: "Run", description: Description) -> None:
@@ -153,6 +154,7 @@ class MlflowExperiment:
             self.client.log_batch(mlflow_id, metrics[begin : begin + MAX_BATCH_METRICS], tags=told)
 
     def log_datasets(self, mlflow_id: str, datasets: Iterable[DescribedDataset]) -> None:
+        """Record the data of a run as its inputs."""
         from mlflow.entities import Dataset, DatasetInput, InputTag
 
         inputs = [

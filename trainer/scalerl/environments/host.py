@@ -23,7 +23,7 @@ import numpy as np
 from numpy.random import mtrand
 
 from scalerl.environments.catalogue import make_environment
-from scalerl.environments.protocol import Environment, Reply
+from scalerl.environments.protocol import CanDemonstrate, Environment, Reply
 from scalerl.errors import Rejected
 from scalerl.recipe.own import Own
 from scalerl.recipe.own_function import function_of, place_of, raised
@@ -79,7 +79,7 @@ class Host:
                 case "act":
                     return _checked(self._called(ask.key, lambda one: one.act(ask.text)))
                 case "demonstrate":
-                    return Reply(self._called(ask.key, lambda one: one.demonstrate()))  # pyright: ignore
+                    return Reply(self._called(ask.key, _demonstrated))
                 case "close":
                     self._close(ask.key)
                     return Reply("")
@@ -130,6 +130,10 @@ def close_environment(environment: Environment) -> None:
     """Call its `close`, which a class of the user's own need not have."""
     if close := getattr(environment, "close", None):
         close()
+
+
+def _demonstrated(environment: CanDemonstrate) -> str:
+    return environment.demonstrate()
 
 
 def _checked(reply: Any) -> Reply:

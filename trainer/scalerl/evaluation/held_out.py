@@ -92,7 +92,10 @@ class HeldOutEvaluator:
 
 
 def reading_columns(task: Task, judged: Sequence[tuple[Rollout, Judgement]]) -> dict[str, Any]:
-    """Mean pass rate over judged answers, and statistics of all answers."""
+    """Mean pass rate over judged answers, and statistics of all answers.
+
+    VerifierFailed if none of the answers could be judged.
+    """
     rollouts: list[Rollout] = [rollout for rollout, _ in judged]
     found = [(rollout.prompt.id, one.outcome == "right") for rollout, one in judged if one.outcome not in NOT_JUDGED]
     if not found:

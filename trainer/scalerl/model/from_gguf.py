@@ -18,7 +18,10 @@ from transformers import AutoModelForCausalLM, AutoTokenizer, PreTrainedModel
 
 
 def gguf_file(name: str) -> Path:
-    """The file itself, or the only GGUF file of the installed package `name`, which is not imported."""
+    """The file itself, or the only GGUF file of the installed package `name`, which is not imported.
+
+    FileNotFoundError if the package is not installed, or has none or several.
+    """
     if name.endswith(".gguf") or not name.isidentifier():
         return Path(name)
     found = importlib.util.find_spec(name)

@@ -22,7 +22,10 @@ FLOATS = ("F64", "F32", "F16", "BF16")
 
 
 def read_model(folder: Path, empty: PreTrainedModel, own: Weights) -> PreTrainedModel:
-    """The `transformers` model of a folder in float32; `empty` is the model to fill, `own` its expected weights."""
+    """The `transformers` model of a folder in float32; `empty` is the model to fill, `own` its expected weights.
+
+    ValueError if the folder cannot be read as this model.
+    """
     in_files = headers(folder)
     try:
         model, info = loaded(AutoModelForCausalLM, folder, empty, dtype=torch.float32)

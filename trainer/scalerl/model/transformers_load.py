@@ -28,7 +28,10 @@ NO_NOISE = {("phimoe", "router_jitter_noise")}
 def empty(
     config: PreTrainedConfig, device: torch.device, precision: Precision = FP32, *, outline: bool = False
 ) -> TransformersPolicy:
-    """A policy of this configuration on `device`, with weights not yet set; an outline has no memory for them."""
+    """A policy of this configuration on `device`, with weights not yet set; an outline has no memory for them.
+
+    ValueError if `transformers` has no causal language model for it.
+    """
     config = copy.deepcopy(config)
     for name in SWITCHED_OFF:
         if getattr(config, name, None) and (config.model_type, name) not in NO_NOISE:
@@ -68,7 +71,7 @@ def attention_of(config: PreTrainedConfig, device: torch.device) -> str:
 def of_folder(
     model: PretrainedModel, device: torch.device, precision: Precision, *, outline: bool = False
 ) -> TransformersPolicy:
-    """A policy of the model in a folder, with weights not yet set."""
+    """A policy of the model in a folder, with weights not yet set. ValueError if its config.json cannot be read."""
     try:
         config = AutoConfig.from_pretrained(model.path)
     except Exception as error:  # the library raises many types for a damaged or unknown configuration

@@ -110,7 +110,10 @@ def _make(settings: AnyTask, tokenizer: Tokenizer) -> Task:
 
 
 def all_tasks(settings: Sequence[AnyTask], downstream: Sequence[Downstream], tokenizer: Tokenizer) -> Tasks:
-    """The training tasks and the downstream files; nothing held out or downstream anywhere is trained on."""
+    """The training tasks and the downstream files; nothing held out or downstream anywhere is trained on.
+
+    TaskError if that cannot be, or if a task's file is not right.
+    """
     trained = [make_task(one, tokenizer) for one in settings]
     measured = [make_task(one, tokenizer) for one in downstream]
     try:

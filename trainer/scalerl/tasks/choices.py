@@ -43,7 +43,10 @@ def choice_task(settings: MultipleChoice, tokenizer: Tokenizer) -> TextTask:
 
 
 def choice_problem(row: TaskRow, settings: MultipleChoice, first: int | None = 0) -> Problem:
-    """The problem in one row; numeric answers are positions counted from `first`, or texts of choices if it is None."""
+    """The problem in one row; numeric answers are positions counted from `first`, or texts of choices if it is None.
+
+    UnusableError if two choices have the text of the right one.
+    """
     question = row.text("question", settings.question, ("question", "problem", "prompt", "ctx"))
     texts, labels = _choices(_written(row, settings), row.where)
     answer = row.value("answer", settings.answer, CHOICE_COLUMNS)

@@ -76,7 +76,11 @@ def usable_sandbox() -> Sandbox:
 
 
 def code_problem(row: TaskRow, settings: Code) -> Problem:
-    """Problem in one row."""
+    """Problem in one row.
+
+    UnusableError if the row has no tests, or needs more than equal output to be judged; ValueError for a column that
+    contradicts another or the form.
+    """
     columns = CODE_COLUMNS[settings.form]
     question = row.text("question", settings.question, columns.question)
     program = row.optional_text("solution", settings.solution, columns.solution)

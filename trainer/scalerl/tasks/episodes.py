@@ -184,7 +184,7 @@ class EpisodesTask:
 
 
 def episode_starts(settings: Episodes) -> tuple[list[Start], list[Start]]:
-    """Starts of the held-out episodes and of the training episodes."""
+    """Starts of the held-out episodes and of the training episodes. TaskError if the file has too few rows for both."""
     held, train = settings.validation, settings.train
     if settings.path is None:
         return [Start(seed=HELD_OUT_FROM + i) for i in range(held)], [Start(seed=i) for i in range(train)]

@@ -38,21 +38,21 @@ class MathColumns:
 
 
 def after_the_mark(text: str) -> str:
-    """GSM8K: the number after the last "####"."""
+    """GSM8K: the number after the last "####". ValueError if there is none."""
     if "####" not in text:
         raise ValueError(f"an answer of gsm8k must end in '#### NUMBER', found {text[-60:]!r}")
     return gold_answer("####" + text.rpartition("####")[2])
 
 
 def in_the_box(text: str) -> str:
-    r"""MATH: the last \boxed{} of the solution."""
+    r"""MATH: the last \boxed{} of the solution. ValueError if there is none."""
     if last_boxed(text) is None:
         raise ValueError(f"a solution of math must have its answer in \\boxed{{}}, found {text[-60:]!r}")
     return gold_answer(text)
 
 
 def whole_number(text: str) -> str:
-    """AIME: an integer from 0 to 999 without its leading zeros."""
+    """AIME: an integer from 0 to 999 without its leading zeros. ValueError for any other text."""
     match = _INTEGER.fullmatch(text.strip())
     if match is None:
         raise ValueError(f"an answer of aime must be an integer from 0 to 999, found {text[:60]!r}")

@@ -30,7 +30,10 @@ def math_task(settings: Math, tokenizer: Tokenizer) -> TextTask:
 
 
 def math_problem(row: TaskRow, settings: Math) -> Problem:
-    """Problem in one row."""
+    """Problem in one row.
+
+    UnusableError if the row has no answer that could be judged; ValueError for one that looks like a mistake.
+    """
     columns = MATH_COLUMNS[settings.form]
     question = row.text("question", settings.question, columns.question)
     answer = row.text("answer", settings.answer, columns.answer)

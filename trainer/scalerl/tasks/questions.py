@@ -25,7 +25,10 @@ def qa_task(settings: Qa, tokenizer: Tokenizer) -> TextTask:
 
 
 def qa_problem(row: TaskRow, settings: Qa) -> Problem:
-    """Problem in one row."""
+    """Problem in one row.
+
+    UnusableError if no answer could match; ValueError if the answers are neither a text nor a list of texts.
+    """
     question = row.text("question", settings.question, ("question", "problem", "prompt"))
     written = row.value("answers", settings.answers, ANSWER_COLUMNS)
     texts = _texts(written)

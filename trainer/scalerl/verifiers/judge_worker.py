@@ -67,6 +67,8 @@ def judge_within(engine: EngineName, asked: Mapping[str, Any], *, time_limit_s: 
     """The engine's judgement of one answer, `wrong` past `time_limit_s` of CPU time. Safe in any thread.
 
     `asked` are the arguments of the engine's `judge`, as JSON can hold them.
+
+    ValueError unless the limit is above 0.
     """
     if time_limit_s <= 0:
         raise ValueError(f"time_limit_s is {time_limit_s}; it must be above 0 seconds")

@@ -148,7 +148,10 @@ def judge_math(answer: str, gold: str, *, time_limit_s: float, reads_prose: bool
 
 def gold_answer(text: str) -> str:
     r"""Answer of a reference solution: its last \boxed{}, the text after its last "####", text tagged <answer>, the
-    text after "answer is" or at its end, else all of it."""
+    text after "answer is" or at its end, else all of it.
+
+    ValueError if that is empty or too long.
+    """
     boxed = last_boxed(text)
     if boxed is not None or "####" in text:
         answer = squeeze(text.rpartition("####")[2] if boxed is None else boxed)

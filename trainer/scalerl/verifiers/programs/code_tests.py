@@ -102,6 +102,8 @@ def judge_code(
 
     Calls run one after another in one process, standard-input tests in a fresh process each. `before` is Python text
     that runs before the program in each process; with `gives_names` both may use the names of `given_names`.
+
+    ValueError without a test.
     """
     if not tests:
         raise ValueError("judge_code: no tests; without a test every program would be right")

@@ -110,6 +110,8 @@ def judge_choice(answer: str, gold: str, *, num_choices: int, texts: Sequence[st
     """Judge the text after the thinking part: `judge_choice("The answer is (B).", "B", num_choices=4)` is right.
 
     `texts` are the choices as the prompt shows them; the text of exactly one choice then counts as its letter.
+
+    ValueError unless `gold` is the letter of one of the choices.
     """
     choices = LETTERS[:num_choices]
     if len(gold) != 1 or gold not in choices:

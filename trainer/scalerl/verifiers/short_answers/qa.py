@@ -100,6 +100,8 @@ def judge_qa(answer: str, gold: Sequence[str], *, min_f1: float = 1.0) -> Judgem
     """Judge the text after the thinking part: right on an exact match, or, with `min_f1` below 1, at that F1.
 
     `judge_qa("The answer is the Eiffel Tower.", ("Eiffel Tower", "La Tour Eiffel"))` is right.
+
+    ValueError without a gold answer, or if `min_f1` is not in (0, 1].
     """
     if isinstance(gold, str) or not gold:
         raise ValueError(f"gold answers: {gold!r}; expected a sequence of at least one text")
