@@ -24,7 +24,7 @@ from scalerl.learner.torch_learner import TorchLearner
 from scalerl.memory.forecast import PromptLengths, evaluation_rows
 from scalerl.memory.shape import shape_of
 from scalerl.model.build import new_policy
-from scalerl.model.policy import frozen_copy
+from scalerl.model.policy import Policy, frozen_copy
 from scalerl.processes.coordinator import Coordinator
 from scalerl.processes.evaluator_process import EvaluatorWork
 from scalerl.processes.generator_process import GeneratorWork
@@ -42,7 +42,7 @@ from scalerl.run.run_folder import RunFolder
 from scalerl.run.warm_start import Listener, load_or_train
 from scalerl.tasks import TaskError, Tasks, all_tasks
 from scalerl.tasks.lengths import context_fault
-from scalerl.tokens import make_tokenizer
+from scalerl.tokens import Tokenizer, make_tokenizer
 from scalerl.tokens.reader import Reader
 from scalerl.weights.broadcast import BroadcastStore
 from scalerl.weights.folder import KeptStore
@@ -119,34 +119,13 @@ def assemble(
     tokenizer = make_tokenizer(recipe.model, thinks=recipe.generation.thinks)
     for doubt in tokenizer.doubts:
         print(f"model: warning: {doubt}", flush=True)
-    tasks = all_tasks(recipe.tasks, recipe.evaluation.downstream, tokenizer)
-    for line in tasks.lines():
-        print(line, flush=True)
+    tasks = _tasks_of(recipe, tokenizer)
     task = tasks.trained
-    most = tokens_with_phrase(recipe.generation, rollout_phrase(recipe, tokenizer))
-    for settings in recipe.tasks:
-        if isinstance(settings, Episodes):
-            its = [prompt for prompt in (*task.train, *task.validation) if prompt.task == settings.title]
-            if fault := context_fault(settings, its, most, context_of(recipe.model)):
-                raise TaskError(f"task {settings.title!r}: {fault}")
     policy = new_policy(recipe)
     start = load_or_train(policy, task, recipe, seed, warm_starts, listener)
     if drawn := policy.initial_adapter(torch.Generator().manual_seed(seed)):
         policy.import_weights(drawn)
     prompts = PromptLengths.of(recipe, task, tasks.downstream)
-
-    def maker(slots: int) -> Maker:
-        if recipe.generator.type == "vllm":
-            made: Maker = partial(make_vllm_generator, recipe, start, slots=slots, max_prompt=prompts.trained)
-        else:
-            decoding = frozen_copy(policy)
-            decoding.head_parts = recipe.generator.head_parts
-            if recipe.generator.products == "bfloat16":
-                decoding.precision = replace(decoding.precision, products=torch.bfloat16)
-                decoding.rounds_factors_only = True
-            made = partial(make_generator, recipe, decoding, slots=slots, max_prompt=prompts.trained)
-        return partial(with_episodes, made, recipe, clock=recipe.cluster.type)
-
     # One copy of the initial weights, shared by everything that compares with them.
     origin = policy.start_policy()
     processes = _processes(recipe, policy.exported_weights(), coordinator)
@@ -155,21 +134,7 @@ def assemble(
         assert evaluations is not None, "a run with an evaluator needs a folder for its weights"
         kept = KeptStore(evaluations, policy.exported_weights())
     if processes and recipe.learner.type != "torch":
-        orders = TrainerWork(
-            host=processes.host,
-            maker=partial(rank_learner, recipe, start, seed=seed),
-            store=processes.store,
-            threads=recipe.threads,
-            evaluations=kept,
-        )
-        learner: Learner = RemoteLearner(
-            recipe=recipe,
-            launcher=processes.launcher,
-            units=processes.units,
-            work=orders,
-            size=policy.size,
-            start=start,
-        )
+        learner: Learner = _learner_in_ranks(recipe, seed, policy, start, processes, kept)
     else:
         learner = TorchLearner(policy, recipe, origin=origin)
     measured_policy = learner.policy or frozen_copy(policy)
@@ -195,9 +160,11 @@ def assemble(
     }
     generators, slots, pending = recipe.cluster.generators, recipe.cluster.slots, None
     if recipe.cluster.type == "virtual" or processes is None:
-        cluster: Cluster = VirtualCluster(generator=maker(generators * slots)(), **parts)
+        maker = _maker(recipe, policy, start, slots=generators * slots, max_prompt=prompts.trained)
+        cluster: Cluster = VirtualCluster(generator=maker(), **parts)
     else:
-        work = GeneratorWork(maker=maker(slots), store=processes.store, threads=recipe.cluster.generator_threads)
+        maker = _maker(recipe, policy, start, slots=slots, max_prompt=prompts.trained)
+        work = GeneratorWork(maker=maker, store=processes.store, threads=recipe.cluster.generator_threads)
         evaluator = None
         if kept:
             maker_of_meter = partial(make_meter, recipe, seed, start)
@@ -215,4 +182,54 @@ def assemble(
         reader=tokenizer.reader,
         start=start,
         start_sha256=model_sha256(start),
+    )
+
+
+def _tasks_of(recipe: ResolvedRecipe, tokenizer: Tokenizer) -> Tasks:
+    """The tasks of a run, described in the log; TaskError if episodes are longer than the model can read."""
+    tasks = all_tasks(recipe.tasks, recipe.evaluation.downstream, tokenizer)
+    for line in tasks.lines():
+        print(line, flush=True)
+    most = tokens_with_phrase(recipe.generation, rollout_phrase(recipe, tokenizer))
+    prompts = (*tasks.trained.train, *tasks.trained.validation)
+    for settings in recipe.tasks:
+        if isinstance(settings, Episodes):
+            its = [prompt for prompt in prompts if prompt.task == settings.title]
+            if fault := context_fault(settings, its, most, context_of(recipe.model)):
+                raise TaskError(f"task {settings.title!r}: {fault}")
+    return tasks
+
+
+def _maker(recipe: ResolvedRecipe, policy: Policy, start: Path, *, slots: int, max_prompt: int) -> Maker:
+    """Makes a generator for `slots` rollouts and prompts of up to `max_prompt` tokens, in any process."""
+    if recipe.generator.type == "vllm":
+        made: Maker = partial(make_vllm_generator, recipe, start, slots=slots, max_prompt=max_prompt)
+    else:
+        decoding = frozen_copy(policy)
+        decoding.head_parts = recipe.generator.head_parts
+        if recipe.generator.products == "bfloat16":
+            decoding.precision = replace(decoding.precision, products=torch.bfloat16)
+            decoding.rounds_factors_only = True
+        made = partial(make_generator, recipe, decoding, slots=slots, max_prompt=max_prompt)
+    return partial(with_episodes, made, recipe, clock=recipe.cluster.type)
+
+
+def _learner_in_ranks(
+    recipe: ResolvedRecipe, seed: int, policy: Policy, start: Path, processes: _Processes, kept: KeptStore | None
+) -> RemoteLearner:
+    """The learner whose ranks are processes, on this node or others."""
+    orders = TrainerWork(
+        host=processes.host,
+        maker=partial(rank_learner, recipe, start, seed=seed),
+        store=processes.store,
+        threads=recipe.threads,
+        evaluations=kept,
+    )
+    return RemoteLearner(
+        recipe=recipe,
+        launcher=processes.launcher,
+        units=processes.units,
+        work=orders,
+        size=policy.size,
+        start=start,
     )
