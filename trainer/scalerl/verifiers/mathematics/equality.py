@@ -132,7 +132,7 @@ def _innermost(reading: ParsedAnswer) -> ParsedAnswer:
 
 
 def compare_answers(answer: ParsedAnswer, gold: ParsedAnswer) -> Outcome:
-    """Verdict on two parsed answers."""
+    """Verdict on two parsed answers: by how they are written where that decides, else by their values."""
     if not answer.latex:
         return "unparsable"
     if operands_sorted(answer.text) == operands_sorted(gold.text):
@@ -163,6 +163,11 @@ def compare_answers(answer: ParsedAnswer, gold: ParsedAnswer) -> Outcome:
         return "wrong"
     if "\\{" not in answer.text + gold.text and other_condition(answer.latex, gold.latex):
         return "wrong"
+    return _compare_values(answer, gold)
+
+
+def _compare_values(answer: ParsedAnswer, gold: ParsedAnswer) -> Outcome:
+    """Verdict on two answers whose text parses as mathematics: numbers, expressions, equations, sets, tuples."""
     stated, wanted = parsed(answer.latex), parsed(gold.latex)
     if stated is None and wanted is not None:
         return "unparsable"

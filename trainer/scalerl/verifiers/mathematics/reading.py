@@ -269,24 +269,37 @@ def _value(text: str, integer: str) -> ParsedAnswer:
         return ParsedAnswer(latex=as_latex(spelt), ratio=tuple(as_latex(part) for part in spelt.split(":")))
     if found := _PERCENT.fullmatch(text):
         return ParsedAnswer(latex=as_latex(found["value"]), sign="percent")
+    measured = _temperature(text) or _angle(text) or (None if integer else _with_unit(text))
+    return measured or ParsedAnswer(latex=as_latex(text))
+
+
+def _temperature(text: str) -> ParsedAnswer | None:
+    """One or several temperatures of one scale."""
     temperatures = [_TEMPERATURE.fullmatch(part.strip()) for part in text.split(",")]
     scales = {found["scale"][0].upper() for found in temperatures if found}
-    if all(temperatures) and len(scales) == 1:
-        scale = "celsius" if scales == {"C"} else "fahrenheit"
-        values = ",".join(as_latex(found["value"]) for found in temperatures if found)
-        return ParsedAnswer(latex=values, unit=measure_of(scale), unit_text=scale)
+    if not all(temperatures) or len(scales) != 1:
+        return None
+    scale = "celsius" if scales == {"C"} else "fahrenheit"
+    values = ",".join(as_latex(found["value"]) for found in temperatures if found)
+    return ParsedAnswer(latex=values, unit=measure_of(scale), unit_text=scale)
+
+
+def _angle(text: str) -> ParsedAnswer | None:
+    """An angle in degrees, also in minutes and seconds, or a point whose coordinates are angles."""
     if found := _MINUTES.fullmatch(text):
         latex = rf"{found['whole']}+\frac{{{found['minutes']}}}{{60}}+\frac{{{found['seconds'] or 0}}}{{3600}}"
         return ParsedAnswer(latex=latex, sign="degree")
-    if not _TRIGONOMETRY.search(text) and "\\circ" in text:
+    if _TRIGONOMETRY.search(text):
+        return None
+    if "\\circ" in text:
         bare = ANGLE_IN_DEGREES.sub(r"\1", text)
         if "\\circ" not in bare or _DEGREE.fullmatch(bare):
             if text.startswith("(") and "," in text and text.count("\\circ") <= text.count(","):
                 return ParsedAnswer(latex=as_latex(text))
             return ParsedAnswer(latex=as_latex(re.sub(_DEGREE_MARK, "", bare)), sign="degree")
-    if not _TRIGONOMETRY.search(text) and (found := _DEGREE.fullmatch(text)):
+    if found := _DEGREE.fullmatch(text):
         return ParsedAnswer(latex=as_latex(found["value"]), sign="degree")
-    return (None if integer else _with_unit(text)) or ParsedAnswer(latex=as_latex(text))
+    return None
 
 
 def _is_ratio(text: str) -> bool:

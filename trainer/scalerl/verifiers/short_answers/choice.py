@@ -128,20 +128,9 @@ def judge_choice(answer: str, gold: str, *, num_choices: int, texts: Sequence[st
 
 def chosen_letter(response: str, texts: Sequence[str] = ()) -> tuple[str | None, str]:
     """Letter selected by the response, as a capital (None if no rule finds one), and the text dropped for it."""
-    boxed = last_boxed(response)
-    if boxed == "" or re.search(r"\bnot\s*\$?\\boxed\s*\{[^{}]*\}\W*$", response[-200:]):
-        return None, ""
-    tagged = TAGGED.findall(response)
-    for content in (boxed, tagged[-1] if tagged else None):
-        if content is not None:
-            plain = _plain(content)
-            alone = _LONE_LINE.fullmatch(plain.strip())
-            if not _A_LETTER.search(plain) and (letter := _of_text(plain, texts)):
-                return letter, ""
-            if letter := (alone and alone[1].upper()) or _first_letter(plain) or _of_text(plain, texts):
-                return letter, ""
-            if _first_letter(plain, undecided=True):
-                return None, ""
+    marked, is_decided = _marked_letter(response, texts)
+    if is_decided:
+        return marked, ""
     plain = _plain(response)
     if not _A_LETTER.search(plain) and (letter := _of_text(plain, texts)):
         return letter, ""
@@ -177,6 +166,25 @@ def chosen_letter(response: str, texts: Sequence[str] = ()) -> tuple[str | None,
     if not letter and not labels:
         letter = _stated(_in_letters(plain[-1_000:], texts), ()).strip("?")
     return letter or None, ""
+
+
+def _marked_letter(response: str, texts: Sequence[str]) -> tuple[str | None, bool]:
+    """Letter in the last box or tag, and True if that decides; a mark may decide that no letter is chosen."""
+    boxed = last_boxed(response)
+    if boxed == "" or re.search(r"\bnot\s*\$?\\boxed\s*\{[^{}]*\}\W*$", response[-200:]):
+        return None, True
+    tagged = TAGGED.findall(response)
+    for content in (boxed, tagged[-1] if tagged else None):
+        if content is not None:
+            plain = _plain(content)
+            alone = _LONE_LINE.fullmatch(plain.strip())
+            if not _A_LETTER.search(plain) and (letter := _of_text(plain, texts)):
+                return letter, True
+            if letter := (alone and alone[1].upper()) or _first_letter(plain) or _of_text(plain, texts):
+                return letter, True
+            if _first_letter(plain, undecided=True):
+                return None, True
+    return None, False
 
 
 def _in_letters(text: str, texts: Sequence[str]) -> str:
