@@ -18,7 +18,7 @@ def report(folder, *options):
     """The command's exit status and the rows of its report by id."""
     command = [sys.executable, "-m", "gpu_report", "--out", str(folder), *options]
     environment = os.environ | {"PYTHONPATH": "trainer:benchmarks"}  # nothing of the platform
-    done = subprocess.run(command, cwd=REPOSITORY, env=environment, capture_output=True, text=True, timeout=120)
+    done = subprocess.run(command, cwd=REPOSITORY, env=environment, capture_output=True, text=True, timeout=550)
     content = json.loads((folder / "report.json").read_text())
     return done.returncode, content, {row["id"]: row for part in content["parts"] for row in part["rows"]}
 

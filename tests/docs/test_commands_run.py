@@ -283,7 +283,7 @@ def test_a_page_runs_and_prints_what_it_shows(page, place, pytestconfig):
 def as_own_command(place: Path, *arguments: str) -> str:
     """What `platform` prints in a process of its own."""
     command = [sys.executable, "-m", "ablations.cli", *arguments]
-    done = subprocess.run(command, cwd=place, capture_output=True, text=True, timeout=250)
+    done = subprocess.run(command, cwd=place, capture_output=True, text=True, timeout=550)
     assert done.returncode == 0, done.stdout + done.stderr
     return done.stdout
 

@@ -97,7 +97,7 @@ def run_platform(home: Path, *arguments: str, code: int | None = 0) -> subproces
         capture_output=True,
         text=True,
         check=False,
-        timeout=240,
+        timeout=550,
     )
     if code is not None:
         assert result.returncode == code, f"{arguments} gave {result.returncode}\n{result.stdout}\n{result.stderr}"

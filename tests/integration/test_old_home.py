@@ -53,7 +53,7 @@ def platform(old: Path, *arguments: str, code: int = 0) -> str:
         capture_output=True,
         text=True,
         check=False,
-        timeout=240,
+        timeout=550,
         cwd=old / "study",
         env={**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)},
     )

@@ -69,7 +69,7 @@ def test_a_cancelled_sweep_leaves_no_generator_and_its_runs_can_go_on(platform, 
     process = start(home, "sweep", str(wall_study), "--budget", "100x")
     generators = wait_until(lambda: generators_in(home), "generators", process=process)
     os.kill(process.pid, signal.SIGINT)
-    process.wait(100)
+    process.wait(250)
     assert not any(Path(f"/proc/{generator}").exists() for generator in generators)
     states = {run["state"] for run in json.loads(platform("status", "--json", code=None).stdout)["runs"]}
     assert states <= {"cancelled", "pending"}

@@ -41,7 +41,7 @@ def test_ctrl_c_ends_a_push_to_a_server_that_does_not_answer_with_3(tmp_path):
         connection, _ = server.accept()
         with connection:
             process.send_signal(signal.SIGINT)
-            output, _ = process.communicate(timeout=60)
+            output, _ = process.communicate(timeout=250)
     assert process.returncode == 3, output
     assert "stopped: interrupted" in output
     assert "Traceback" not in output
@@ -66,7 +66,7 @@ def test_a_signal_to_the_command_alone_ends_its_runs_too(tmp_path, empty_store, 
         folders = wait_until(lambda: [*home.path.glob("runs/*/work")], "a run", process=process)
         wait_until(lambda: all(read_state(home.run(one.parent.name), 300).step > 0 for one in folders), "a step")
         os.kill(process.pid, number)
-        output, _ = process.communicate(timeout=100)
+        output, _ = process.communicate(timeout=250)
     finally:
         process.kill()
     assert process.returncode == 3, output

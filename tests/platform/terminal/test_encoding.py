@@ -26,7 +26,7 @@ def test_no_command_ends_with_a_traceback(tmp_path, encoding, command):
         [sys.executable, "-m", "ablations.cli", *command, "--home", str(tmp_path)],
         capture_output=True,
         env=os.environ | {"PYTHONIOENCODING": encoding},
-        timeout=250,
+        timeout=550,
     )
     assert b"Traceback" not in done.stderr
     assert done.returncode == (2 if "nosuch−sweep" in command else 0), done.stderr

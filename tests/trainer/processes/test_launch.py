@@ -56,7 +56,7 @@ def test_a_killed_unit_leaves_no_shared_memory_and_its_run_ends_without_a_word_a
         [sys.executable, "-m", "trainer.processes.unit_with_names"],
         capture_output=True,
         text=True,
-        timeout=120,
+        timeout=550,
         check=False,
         env={**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)},
     )

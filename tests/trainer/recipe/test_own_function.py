@@ -109,4 +109,4 @@ def test_a_function_is_found_in_a_process_that_is_started_anew(tmp_path, monkeyp
     own = function_in(tmp_path, "def mine(x, *, beta):\n    return beta * x\n", "pack/ideas.py", parameters={"beta": 3})
     monkeypatch.chdir("/")
     with ProcessPoolExecutor(1, mp_context=get_context("spawn")) as processes:
-        assert processes.submit(call_own, own, 5).result(timeout=120) == 15
+        assert processes.submit(call_own, own, 5).result(timeout=550) == 15
