@@ -139,7 +139,7 @@ def next_steps(results: Results) -> list[str]:
         if some := _because(why, questions):
             said.append(_settling(results, why, some))
     if not said and len(_lines(results)) > 1 and not results.plan.imported:
-        said.append(f"Every question is decided; `platform forecast {results.plan.sweep}` looks beyond this budget.")
+        said.append(f"All is decided; `platform forecast {results.plan.sweep}` looks beyond this budget.")
     return said
 
 

@@ -146,7 +146,7 @@ def test_cells_have_the_numbers_that_they_show(decided):
                 for question in decided.questions:
                     assert cells[decided.heading(question)].number == line.answers[question.name].estimate
             assert float(cells["C_mid"].text.replace(",", "")) == pytest.approx(cells["C_mid"].number, rel=1e-3)
-    tones = [[cell.tone for cell in row][2:] for row in comparison_table(decided).rows]
+    tones = [[cell.tone for cell in row][3:] for row in comparison_table(decided).rows]  # after variant, changes, seeds
     assert [tone[:4] for tone in tones] == [[""] * 4, ["bad", "bad", "", "bad"], ["bad", "faint", "", "bad"]]
 
 
@@ -190,7 +190,7 @@ def test_the_latex_table_has_mathematical_headings_and_stars_but_no_prose(decide
 
 
 @pytest.mark.parametrize("width", [80, 200])
-def test_a_comparison_is_a_line_per_variant_and_two_below(decided, width):
+def test_a_comparison_is_a_line_per_variant_and_three_below(decided, width):
     lines = brief(decided, width=width)
     assert max(map(len, lines)) <= width
     assert lines[0].startswith("loo at scale laptop, 2000 modelled GPU-hours per run, 95 % intervals")
@@ -200,6 +200,7 @@ def test_a_comparison_is_a_line_per_variant_and_two_below(decided, width):
     assert lines[2 + len(decided.variants) :] == [
         *(["Too narrow for seeds, A [95 %], C_mid, B, cost, fit."] if width == 80 else []),
         "* holds jointly for all 2 comparisons; = no difference, at most ±0.04 (ceiling)",
+        "Next: All is decided; `platform forecast loo` looks beyond this budget.",
         "`platform compare loo --explain` also shows the changes and the method.",
     ]
 

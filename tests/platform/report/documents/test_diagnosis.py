@@ -45,7 +45,7 @@ def test_a_run_too_short_for_most_rules_keeps_what_was_found():
 
 def test_a_page_has_the_first_causes_as_warnings_and_folds_the_others():
     first, folded = causes(FOUND, 1)
-    assert first == Text(text=SAID, kind="warning")
+    assert first == Text(text=f"E{SAID[1:]}", kind="warning")
     assert isinstance(folded, Folded)
     assert folded.title == "3 further findings of `platform doctor`"
     assert len(folded.blocks) == 3
