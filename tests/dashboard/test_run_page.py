@@ -258,8 +258,7 @@ def test_a_run_that_needs_something_says_why_and_which_command(monkeypatch, tmp_
 def test_a_run_that_collapsed_is_not_called_done(monkeypatch, tmp_path):
     sweep = make_home(tmp_path)
     collapse(sweep, planned_run("loo-loss", 0).id, after=1200.0, to=0.3)
-    read_results(sweep)  # keeps the fit, as a page or a command does
-    page = open_run(monkeypatch, sweep, "loo-loss")
+    page = open_run(monkeypatch, sweep, "loo-loss")  # nothing has fitted the run before
     assert page.markdown[0].value.startswith(":red-badge[collapsed] ")
     assert r"The pass rate collapsed \(" in messages(page)
 

@@ -18,6 +18,7 @@ from ablations.home.source import is_imported, source_of
 from ablations.home.started_sweep import StartedSweep
 from ablations.home.state import State
 from ablations.nearest_name import did_you_mean
+from ablations.readings.readings_together import WantedRun, readings_of_runs
 from ablations.report.documents.comparison import remark_blocks
 from ablations.report.documents.notes import note_rows, notes_as_table
 from ablations.status.progress import run_rows
@@ -126,6 +127,8 @@ def show_state(sweep: StartedSweep, row: RunRow, folder: RunFolder) -> None:
     """Show the progress of a run in a line, its problem, and the command to fix it."""
     plan, state = sweep.plan, row.state
     is_bad = is_broken(state.state)
+    if state.state.ends_attempt:  # a collapse is known once the run is fitted, which takes a moment if nothing has
+        readings_of_runs([WantedRun(folder=folder, name=row.name, settings=plan.fit_settings)])
     run = run_of_row(sweep, row, plan.fit_settings)
     called = state_called(state.state, run)
     colour = "red" if is_bad or called != state.state else BADGES.get(state.state, "gray")
