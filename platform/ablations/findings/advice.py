@@ -13,20 +13,20 @@ The terminal, `--json`, the pages and the reports all read `next_steps`.
 
 import math
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Literal
 
 from ablations.answers.answer import CANNOT_TELL, PROVISIONAL, Answer
 from ablations.answers.compare import VariantResult
 from ablations.answers.footing import NEARLY
 from ablations.answers.questions import LEVEL
-from ablations.findings.design_options import design_command, longer_command, seeds_of
+from ablations.findings.design_options import design_command, longer_command, more_seeds_command, seeds_of
 from ablations.findings.remark import Remark
 from ablations.findings.remarks import has_failed
 from ablations.findings.results import Results
 from ablations.fit.asymptote import WITHOUT_RISE
 from ablations.home.plan import Plan
-from ablations.home.started_sweep import read_sweep
+from ablations.home.started_sweep import StartedSweep, read_sweep
 from ablations.home.state import State
 from ablations.readings.fitted_run import FittedRun
 from ablations.text import compute_text, counted
@@ -128,7 +128,7 @@ def _spoiled_said(remarks: Sequence[Remark], of: str = "") -> str:
 def next_steps(results: Results) -> list[str]:
     """Sentences on what to run next, the most urgent first, each with its command and cost where it has them."""
     found = _to_continue(results)
-    if results.comparison is None or is_unfinished(results):
+    if results.comparison is None or results.plan.search or is_unfinished(results):
         return found
     if _is_provisional(results):
         return found or [_second_seed(results)]
@@ -138,7 +138,8 @@ def next_steps(results: Results) -> list[str]:
     for why in DESIGNED:
         if some := _because(why, questions):
             said.append(_settling(results, why, some))
-    if not said and len(_lines(results)) > 1 and not results.plan.imported:
+    are_all_compared = 1 < len(_lines(results)) == len(results.variants)
+    if not said and are_all_compared and not results.plan.imported:
         said.append(f"All is decided; `platform forecast {results.plan.sweep}` looks beyond this budget.")
     return said
 
@@ -158,37 +159,73 @@ def design_hint(results: Results) -> str:
 
 def _to_continue(results: Results) -> list[str]:
     """Sentences on the runs that have not reached the budget, with the command that trains each of them on."""
-    plan, by_command = results.plan, dict[str, list[FittedRun]]()
-    if plan.imported:
+    if results.plan.imported:
         return []
-    left = [run for run in results.runs if run.cost_gpu_hours < plan.budget_gpu_hours and run.state != State.STOPPED]
+    left = [run for run in results.runs if _is_left(results, run)]
+    sweeps = {name: _sweep_of(results, name) for name in dict.fromkeys(run.variant for run in left)}
+    at_work = {one.name for one in sweeps.values() if one.is_at_work}  # a second command would be refused
     active = [run for run in left if run.state is not None and run.state.is_active]
-    still = "still trains" if len(active) == 1 else "still train"
-    said = [f"Wait: {len(active)} of {counted(len(results.runs), 'run')} {still}."] if active else []
+    due = [r for r in left if r not in active and sweeps[r.variant].name in at_work and not has_failed(r)]
+    said = []
+    if active or due:
+        still = "still trains" if len(active) == 1 else "still train"
+        parts = [f"{len(active)} of {counted(len(results.runs), 'run')} {still}"] if active else []
+        parts += (
+            [f"{len(due)} of {counted(len(results.runs), 'run')} {'is' if len(due) == 1 else 'are'} due"] if due else []
+        )
+        said.append(f"Wait: {' and '.join(parts)}.")
+    by_sweep: dict[str, list[FittedRun]] = {}
     for run in left:
-        if run not in active:
-            by_command.setdefault(_command_of(results, run), []).append(run)
-    for command, runs in by_command.items():
+        if run not in active and run not in due:
+            by_sweep.setdefault(sweeps[run.variant].name, []).append(run)
+    for name, runs in by_sweep.items():
         is_named, have_failed = len(runs) <= MOST_NAMED_OPEN, all(map(has_failed, runs))
         named = " and ".join(run.name for run in runs) if is_named else f"{len(runs)} runs"
         what = f"continues {named}, which failed" if have_failed else f"trains {named} up to the budget"
-        said.append(f"`{command}` {what}.")
+        after = f"Once the `platform sweep` at work on {name} has ended, " if name in at_work else ""
+        said.append(f"{after}`{_command(sweeps[runs[0].variant].plan)}` {what}.")
     return said
 
 
-def _command_of(results: Results, run: FittedRun) -> str:
-    """The command that started the sweep of a run."""
-    of_others = [name for name in results.beside if run.variant.endswith(f" ({name})")]
-    plan = read_sweep(results.sweep.home, of_others[0]).plan if of_others else results.plan
+def _is_left(results: Results, run: FittedRun) -> bool:
+    """True if the run has not reached the budget, and neither a rule nor its curriculum has ended it."""
+    return run.cost_gpu_hours < results.plan.budget_gpu_hours and run.state != State.STOPPED
+
+
+def _sweep_of(results: Results, variant: str) -> StartedSweep:
+    """The sweep that trains a variant, with its own variants only."""
+    of_others = [name for name in results.beside if variant.endswith(f" ({name})")]
+    if of_others:
+        return read_sweep(results.sweep.home, of_others[0])
+    suffixes = tuple(f" ({name})" for name in results.beside)
+    own = tuple(one for one in results.plan.variants if not one.name.endswith(suffixes))
+    return replace(results.sweep, plan=replace(results.plan, variants=own), beside=())
+
+
+def _plans_of(results: Results, variants: Iterable[str]) -> dict[str, tuple[Plan, list[str]]]:
+    """The plans of the sweeps that train these variants, each with their names, by sweep."""
+    found: dict[str, tuple[Plan, list[str]]] = {}
+    for name in variants:
+        plan = _sweep_of(results, name).plan
+        found.setdefault(plan.sweep, (plan, []))[1].append(name)
+    return found
+
+
+def _command(plan: Plan) -> str:
+    """The command that started a sweep."""
     return plan.command or "platform sweep FILE"
 
 
 def _second_seed(results: Results) -> str:
-    plan, now = results.plan, {run.seed for run in results.plan.runs}
+    plan, now = results.plan, max(len(variant.runs) for variant in results.variants)
     if plan.imported:
         return "One seed cannot separate variants: add a second seed for every variant."
-    price = _price(results, (WANTED_SEEDS - len(now)) * len(results.variants))
-    return f"One seed cannot separate variants; three can, for {price}: {_as_many(plan, WANTED_SEEDS)}."
+    if now > 1:
+        return f"One seed cannot separate variants, and of up to {now} seeds of a variant too few can be compared."
+    names = [variant.name for variant in results.variants]
+    price = _price(results, (WANTED_SEEDS - now) * len(names))
+    how = _with_more_seeds(results, dict.fromkeys(names, WANTED_SEEDS - now))
+    return f"One seed cannot separate variants; three can, for {price}: {how}."
 
 
 def _settling(results: Results, why: WHY, some: Sequence[Open]) -> str:
@@ -210,14 +247,25 @@ def _settling(results: Results, why: WHY, some: Sequence[Open]) -> str:
         return f"{said}."
     all_of = compute_text(num_runs(every) * plan.budget_gpu_hours)
     with_all = f" ({all_of} with all variants)" if num_runs(every) > num_runs(lines) else ""
-    how = _as_many(plan, most) if why == "seeds" else f"`{longer_command(plan, 2 * plan.budget_gpu_hours)}`"
+    if why == "seeds":
+        how = _with_more_seeds(results, {one.name: most - one.num_seeds for one in lines})
+    else:
+        plans = _plans_of(results, [one.name for one in lines]).values()
+        how = " and ".join(f"`{longer_command(own, 2 * plan.budget_gpu_hours)}`" for own, _ in plans)
     return f"{said}{with_all}: {how}."
 
 
-def _as_many(plan: Plan, count: int) -> str:
-    """`write `seeds: [0, 1, 2]` in the sweep file, then `platform sweep loo.yaml``."""
-    seeds = [*seeds_of(sorted({run.seed for run in plan.runs}), count)]
-    return f"`seeds: {seeds}` in the sweep file, then `{plan.command or 'platform sweep FILE'}`"
+def _with_more_seeds(results: Results, wanted: Mapping[str, int]) -> str:
+    """How to train this many more seeds of each variant: ``seeds: [0, 1, 2]` in the sweep file, then `platform sweep
+    loo.yaml``. A file keeps the seeds that it has, also those that do not count."""
+    plans = _plans_of(results, [name for name, more in wanted.items() if more > 0])
+    said = []
+    for sweep, (plan, names) in plans.items():
+        now = sorted({run.seed for run in plan.runs})
+        seeds = [*seeds_of(now, len(now) + max(wanted[name] for name in names))]
+        where = "the sweep file" if len(plans) == 1 and not results.beside else f"the file of {sweep}"
+        said.append(f"`seeds: {seeds}` in {where}, then `{more_seeds_command(plan)}`")
+    return "; ".join(said)
 
 
 def _causes_said(results: Results, found: Sequence[Open]) -> list[str]:
@@ -233,9 +281,12 @@ def _causes_said(results: Results, found: Sequence[Open]) -> list[str]:
         elif results.plan.imported:
             said[f"{first} fix {what}, or train more seeds of it, {_price(results, num)} for {num}."] = None
         else:
-            every = compute_text(num * len(results.variants) * results.plan.budget_gpu_hours)
+            beside = _sweep_of(results, side.name).plan.variants
+            every = compute_text(num * len(beside) * results.plan.budget_gpu_hours)
             price = f"{_price(results, num)} for {num} of it, {every} for {num} of every variant"
-            said[f"{first} fix {what}, or train more seeds, {price}: {_as_many(results.plan, 2 * num)}."] = None
+            said[
+                f"{first} fix {what}, or train more seeds, {price}: {_with_more_seeds(results, {side.name: num})}."
+            ] = None
     if short := [side.name for side in _sides(_because("short", found))]:
         assert results.comparison is not None
         of = f" of {_shown(short, ' and ')}" if set(short) <= set(results.comparison.footing.own) else ""
@@ -285,8 +336,8 @@ def _price(results: Results, num_runs: int) -> str:
 
 
 def is_unfinished(results: Results) -> bool:
-    """True if runs have not reached the budget, so it is too early to say what would decide an open question."""
-    return any(remark.kind == "unfinished" for remark in results.remarks)
+    """True if runs will go on, so it is too early to say what would decide an open question."""
+    return not results.plan.imported and any(_is_left(results, run) and not has_failed(run) for run in results.runs)
 
 
 def _lines(results: Results) -> Sequence[VariantResult]:

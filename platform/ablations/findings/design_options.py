@@ -5,7 +5,7 @@ This module imports little, since a dry run prints `design_command`.
 
 import shlex
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from ablations.home.home import Home
 from ablations.home.plan import Plan
@@ -133,11 +133,28 @@ def design_command(plan: Plan) -> str:
 
 
 def longer_command(plan: Plan, budget_gpu_hours: float) -> str:
-    """The command that started the sweep, with this budget instead of its own."""
+    """The command that started the sweep, with this budget instead of its own, at the scale of this sweep only."""
     kept, rest = [], iter(shlex.split(plan.command) or ["platform", "sweep", "FILE"])
     for word in rest:
         if word == "--budget":
             next(rest, "")
         elif not word.startswith("--budget="):
             kept.append(word)
+    is_one_of_several = f"@{plan.scale}" in plan.sweep and not any(word.split("=")[0] == "--scale" for word in kept)
+    kept += ["--scale", plan.scale] if is_one_of_several else []
     return shlex.join([*kept, "--budget", f"{budget_gpu_hours:g}h"])
+
+
+def more_seeds_command(plan: Plan) -> str:
+    """The command that trains further seeds once they are in the file: the one that started the sweep, but a `platform
+    reproduce` keeps the seeds that it has begun with, so its file is trained as a sweep."""
+    words = shlex.split(plan.command)
+    if words[:2] != ["platform", "reproduce"]:
+        return plan.command or "platform sweep FILE"
+    kept, rest = ["platform", "sweep", "FILE"], iter(words[2:])
+    for word in rest:
+        if word in ("--scale", "--home"):
+            kept += [word, next(rest, "")]
+        elif word.startswith(("--scale=", "--home=")):
+            kept.append(word)
+    return longer_command(replace(plan, command=shlex.join(kept)), plan.budget_gpu_hours)

@@ -4,11 +4,12 @@ import shutil
 from dataclasses import replace
 
 import pytest
+from filelock import FileLock
 from fixtures_answers import with_line
 from fixtures_home import TRUTH, changed, collapse, make_home, planned_run, set_scores, write_run
 
 from ablations.findings.advice import advice_for, design_hint, next_steps
-from ablations.findings.design_options import design_command
+from ablations.findings.design_options import design_command, longer_command, more_seeds_command
 from ablations.findings.results import Results, read_results
 from ablations.findings.several_sweeps import together
 from ablations.home.plan import PlannedRun, PlannedVariant
@@ -25,7 +26,9 @@ def told_but(results: Results, **changes) -> Results:
     told = {"level": "level down", "ceiling": "ceiling down", "compute": "less compute"}
     answers = {name: {"verdict": verdict} | changes.get(name, {}) for name, verdict in told.items()}
     assert results.comparison is not None
-    pair = replace(results, comparison=replace(results.comparison, variants=(reference, other)))
+    pair = replace(
+        results, variants=results.variants[:2], comparison=replace(results.comparison, variants=(reference, other))
+    )
     return with_line(pair, other.name, answers=answers)
 
 
@@ -207,6 +210,101 @@ def test_a_run_of_a_second_sweep_is_continued_by_the_command_of_that_sweep(tmp_p
     other.write_plan()
     said = next_steps(read_results(together(sweep, [other])))
     assert said[0] == "`platform sweep more.yaml` continues more (other)-s0, which failed."
+
+
+def left_at(sweep, name: str, seed: int, *, state: str, fraction: float = 0.5) -> None:
+    """Train a run to a fraction of its budget only."""
+    run = planned_run(name, seed)
+    shutil.rmtree(sweep.run(run.id).path)
+    write_run(sweep.home, run.id, TRUTH[name], seed=seed, fraction=fraction, state=state)
+
+
+def test_while_a_sweep_is_at_work_no_second_command_for_it_is_proposed(tmp_path):
+    sweep = make_home(tmp_path, seeds=(0, 1))
+    left_at(sweep, "scalerl", 1, state="running")
+    left_at(sweep, "loo-curriculum", 1, state="failed")
+    shutil.rmtree(sweep.run(planned_run("loo-loss", 1).id).path)
+    with FileLock(sweep.lock):
+        assert next_steps(read_results(sweep)) == [
+            "Wait: 1 of 6 runs still trains and 1 of 6 runs is due.",
+            f"Once the `platform sweep` at work on loo has ended, {AGAIN} continues loo-curriculum-s1, which failed.",
+        ]
+    assert next_steps(read_results(sweep))[1] == f"{AGAIN} trains loo-loss-s1 and loo-curriculum-s1 up to the budget."
+
+
+def test_runs_that_ended_as_told_do_not_withhold_what_is_left_to_do(tmp_path):
+    sweep = make_home(tmp_path, seeds=(0, 1, 2))
+    left_at(sweep, "loo-loss", 2, state="stopped", fraction=0.75)  # by its curriculum: no rule of the sweep
+    assert next_steps(read_results(sweep)) != []
+
+
+def test_not_every_question_is_decided_while_a_variant_cannot_be_read(tmp_path):
+    sweep = make_home(tmp_path, seeds=(0, 1, 2))
+    for seed in (0, 1, 2):
+        left_at(sweep, "loo-loss", seed, state="stopped", fraction=0.02)
+    found = read_results(sweep)
+    assert found.compared("loo-loss") is None
+    assert next_steps(found) == []
+
+
+def test_a_search_is_only_continued(tmp_path):
+    sweep = make_home(tmp_path)
+    assert next_steps(read_results(changed(sweep, search=True))) == []
+    left_at(sweep, "loo-loss", 0, state="failed")
+    assert next_steps(read_results(changed(sweep, search=True))) == [f"{AGAIN} continues loo-loss-s0, which failed."]
+
+
+def test_seeds_that_do_not_count_stay_in_the_file(results):
+    # Two of two seeds count, and five would decide; the file has four, of which two do not count.
+    found = told_but(results, level={"verdict": "cannot tell", "lo": -0.03, "hi": 0.042})
+    more = tuple(
+        replace(one, runs=(*one.runs, *(PlannedRun(seed=seed, id=f"{seed:012x}") for seed in (2, 3))))
+        for one in found.plan.variants
+    )
+    (said,) = next_steps(replace(found, plan=replace(found.plan, variants=more)))
+    assert said.endswith(with_seeds(0, 1, 2, 3, 4, 5, 6))
+
+
+def test_seeds_of_a_second_sweep_are_added_to_its_own_file(tmp_path):
+    sweep = make_home(tmp_path, seeds=(0, 1, 2))
+    more = PlannedVariant(
+        name="more", overrides={"logits": "bf16"}, runs=tuple(PlannedRun(seed=s, id=f"0000aa00000{s}") for s in (0, 1))
+    )
+    for run in more.runs:
+        write_run(sweep.home, run.id, TRUTH["scalerl"], seed=run.seed)
+    reference = sweep.plan.variants[0]
+    variants = (replace(reference, runs=reference.runs[:2]), more)
+    other = changed(sweep, sweep="other", command="platform sweep more.yaml", variants=variants)
+    other.write_plan()
+    found = read_results(together(sweep, [other]))
+    decided = {name: {"verdict": "no difference seen"} for name in ("level", "ceiling", "compute")}
+    for name in ("loo-loss", "loo-curriculum", "more (other)"):
+        found = with_line(found, name, answers=decided)
+    # Half-widths .036 and .025: two seeds times (.036 / .025)^2 are 4.1, so five.
+    open_ = {"level": {"verdict": "cannot tell", "lo": -0.03, "hi": 0.042}}
+    (said,) = next_steps(with_line(found, "more (other)", answers=open_))
+    assert said.endswith(
+        ": `seeds: [0, 1, 2, 3, 4]` in the file of loo, then `platform sweep sweeps/loo.yaml`; "
+        "`seeds: [0, 1, 2, 3, 4]` in the file of other, then `platform sweep more.yaml`."
+    )
+    longer = {"ceiling": {"verdict": "cannot tell", "hi": None}}
+    (said,) = next_steps(with_line(found, "more (other)", answers=longer))
+    assert said.endswith(
+        ": `platform sweep sweeps/loo.yaml --budget 4000h` and `platform sweep more.yaml --budget 4000h`."
+    )
+
+
+def test_one_of_several_scales_gets_a_longer_budget_alone(results):
+    one = replace(results.plan, sweep="steps@smoke", scale="smoke", command="platform sweep steps.yaml")
+    assert longer_command(one, 8.0) == "platform sweep steps.yaml --scale smoke --budget 8h"
+    given = replace(one, command="platform sweep steps.yaml --scale=smoke")
+    assert longer_command(given, 8.0) == "platform sweep steps.yaml --scale=smoke --budget 8h"
+
+
+def test_a_reproduction_keeps_its_seeds_so_more_of_them_are_a_sweep(results):
+    plan = replace(results.plan, command="platform reproduce fig4a --scale smoke --as-written --yes --home=h")
+    assert more_seeds_command(plan) == "platform sweep FILE --scale smoke --home=h --budget 2000h"
+    assert more_seeds_command(results.plan) == "platform sweep sweeps/loo.yaml"
 
 
 @pytest.mark.parametrize(
