@@ -370,3 +370,16 @@ def test_the_compute_spent_is_said_where_a_run_has_failed(monkeypatch, tmp_path)
     page = open_page(monkeypatch, tmp_path, "compare")
     said = " ".join([*(one.value for one in page.caption), *(one.proto.text for one in page.get("progress"))])
     assert "75% of the compute of 3 runs, 4,500 modelled GPU-hours spent" in said.replace("\\", "")
+
+
+def test_a_note_on_a_sweep_can_be_chosen_although_a_variant_has_its_name(monkeypatch, tmp_path):
+    sweep = make_home(tmp_path)
+    changed(sweep, sweep="loo-loss").write_plan()
+    page = open_page(monkeypatch, tmp_path, "compare", sweep="loo-loss")
+    (about,) = [one for one in page.selectbox if one.label == "About"]
+    assert about.options == ["loo-loss (the sweep)", *TRUTH]
+    page.text_area[0].input("started again")
+    next(one for one in page.button if one.label == "Save").click().run()
+    assert not page.exception
+    written = json.loads((sweep.home.sweep("loo-loss") / "notes.json").read_text())
+    assert [*written] == [""]

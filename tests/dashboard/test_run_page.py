@@ -280,6 +280,34 @@ def test_a_note_is_written_on_the_page_of_its_run(monkeypatch, tmp_path):
     assert "its disk was full" in [*map(str, page.dataframe[0].value.to_numpy().ravel())]
 
 
+def saved(page, note: str, tags: str = ""):
+    """The page after a note is written into its form and saved."""
+    page.text_area[0].input(note)
+    next(one for one in page.text_input if one.label.startswith("Tags")).input(tags)
+    return next(one for one in page.button if one.label == "Save").click().run()
+
+
+def test_a_note_stays_in_the_form_until_it_is_saved(monkeypatch, tmp_path):
+    sweep = make_home(tmp_path)
+    page = saved(open_run(monkeypatch, sweep), "its disk was full", "odd,keep")
+    assert "a tag is one word of up to 50" in messages(page).replace("\\", "")
+    assert page.text_area[0].value == "its disk was full"
+    (form,) = page.get("form")
+    assert not form.proto.form.clear_on_submit  # which a browser does also after an error
+    page = saved(page, page.text_area[0].value, "odd keep")
+    assert page.text_area[0].value == ""
+
+
+def test_a_note_that_cannot_be_written_is_said_and_stays_in_the_form(monkeypatch, tmp_path):
+    sweep = make_home(tmp_path)
+    page = open_run(monkeypatch, sweep)
+    (sweep.run(planned_run("scalerl", 0).id).path / "notes.json").mkdir()
+    page = saved(page, "its disk was full")
+    assert not page.exception
+    assert "The note is not saved" in messages(page).replace("\\", "")
+    assert page.text_area[0].value == "its disk was full"
+
+
 def test_a_message_begins_no_sentence_with_a_small_letter(monkeypatch, tmp_path):
     sweep = make_home(tmp_path, state="failed", fraction=0.3)
     write_state(sweep.home, planned_run("loo-loss", 0).id, "failed", compute=600.0, message="loss nan, at step 24")

@@ -91,9 +91,10 @@ def show_head(sweep: StartedSweep, is_live: bool, others: Sequence[StartedSweep]
     written = notes_table(results.sweep)
     blocks = [*warned, *note_blocks(results.notes), *([Folded(title="Notes", blocks=[written])] if written else [])]
     show_document(blocks, scope=plan.sweep, runs=places)
-    about = {sweep.name: NoteSubject(home=sweep.home, folder=sweep.folder)}
-    about |= {one.name: replace(about[sweep.name], variant=one.name) for one in sweep.plan.variants}
-    show_note_form(sweep.name, about)
+    itself = NoteSubject(home=sweep.home, folder=sweep.folder)
+    about = {one.name: replace(itself, variant=one.name) for one in sweep.plan.variants}
+    name = f"{sweep.name} (the sweep)" if sweep.name in about else sweep.name
+    show_note_form(sweep.name, {name: itself, **about})
 
 
 def places_of_runs(results: Results, sweeps: Sequence[StartedSweep]) -> dict[str, PageAddress]:
