@@ -54,11 +54,14 @@ def read_json(path: Path, name: str) -> Log:
     try:
         content = json.loads(text, object_pairs_hook=one_each_of_json)
     except (ValueError, RecursionError) as error:
-        if _is_whole(text.partition("\n")[0]):
+        if not text.strip() or _is_whole(text.partition("\n")[0]):  # without a result yet, or with several
             return read_json_lines(path, name)
         raise Place(source=str(path)).error(
             f"not JSON ({error})", "for one object per line, the name must end in .jsonl"
         ) from None
+    is_row = isinstance(content, Mapping) and HISTORY not in content and any(step in content for step in STEPS)
+    if is_row and _is_whole(text.partition("\n")[0]):
+        return read_json_lines(path, name)  # one result so far
     found = content.get(HISTORY) if isinstance(content, Mapping) else content
     if not isinstance(found, list) or not all(isinstance(row, Mapping) for row in found):
         raise Place(source=str(path)).error("no list of rows", f"write a list of objects, or one under {HISTORY!r}")

@@ -309,6 +309,19 @@ for attempt in ([0, 1, 2, 3], [2, 3, 4]):  # the second goes on from a checkpoin
     assert only_log(folder / "result.json").columns.keys() == log.columns.keys() >= {"config/seed", "time_this_iter_s"}
 
 
+def test_a_trial_of_ray_tune_is_read_from_its_first_result_on(tmp_path):
+    (path := tmp_path / "result.json").write_text("")
+    with pytest.raises(AblationsError, match="no rows; let the trainer log at least one step first"):
+        find_log(path).read()
+    path.write_text('{"training_iteration": 1, "acc": 0.25}\n')
+    assert logged(only_log(path), "acc") == {1: 0.25}
+    path.write_text('{"training_iteration": 1, "acc": 0.25}\n{"training_iteration": 2, "acc": 0.5}\n')
+    assert logged(only_log(path), "acc") == {1: 0.25, 2: 0.5}
+    path.write_text('{"lr": 0.1}\n')
+    with pytest.raises(AblationsError, match="no list of rows"):
+        find_log(path).read()
+
+
 @pytest.mark.parametrize("junk", ["x", "1", "a.b", "'"])
 def test_a_long_answer_printed_beside_a_step_takes_no_quadratic_time(tmp_path, junk):
     (path := tmp_path / "dapo-s1.log").write_text(f"step:5 - acc:0.25 - {junk * 400_000}\n")
