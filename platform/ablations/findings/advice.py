@@ -12,8 +12,10 @@ The terminal, `--json`, the pages and the reports all read `next_steps`.
 """
 
 import math
+import shlex
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from itertools import pairwise
 from typing import Any, Literal
 
 from ablations.answers.answer import CANNOT_TELL, PROVISIONAL, Answer
@@ -44,6 +46,9 @@ WHY = Literal["spoiled", "short", "flat", "budget", "seeds", "apart"]
 seeds, or seeds so far apart that no affordable number of them helps."""
 DESIGNED: tuple[WHY, ...] = ("seeds", "budget")
 """Causes that a larger design cures."""
+
+MAY_HAVE_A_JOB = (None, State.PENDING, State.PREEMPTED)
+"""States, by the files of a run, of which only Slurm knows whether a job waits for its turn."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -162,29 +167,37 @@ def _to_continue(results: Results) -> list[str]:
     if results.plan.imported:
         return []
     left = [run for run in results.runs if _is_left(results, run)]
-    sweeps = {name: _sweep_of(results, name) for name in dict.fromkeys(run.variant for run in left)}
-    at_work = {one.name for one in sweeps.values() if one.is_at_work}  # a second command would be refused
     active = [run for run in left if run.state is not None and run.state.is_active]
-    due = [r for r in left if r not in active and sweeps[r.variant].name in at_work and not has_failed(r)]
-    said = []
-    if active or due:
-        still = "still trains" if len(active) == 1 else "still train"
-        parts = [f"{len(active)} of {counted(len(results.runs), 'run')} {still}"] if active else []
-        parts += (
-            [f"{len(due)} of {counted(len(results.runs), 'run')} {'is' if len(due) == 1 else 'are'} due"] if due else []
-        )
-        said.append(f"Wait: {' and '.join(parts)}.")
-    by_sweep: dict[str, list[FittedRun]] = {}
-    for run in left:
-        if run not in active and run not in due:
-            by_sweep.setdefault(sweeps[run.variant].name, []).append(run)
-    for name, runs in by_sweep.items():
-        is_named, have_failed = len(runs) <= MOST_NAMED_OPEN, all(map(has_failed, runs))
-        named = " and ".join(run.name for run in runs) if is_named else f"{len(runs)} runs"
-        what = f"continues {named}, which failed" if have_failed else f"trains {named} up to the budget"
-        after = f"Once the `platform sweep` at work on {name} has ended, " if name in at_work else ""
-        said.append(f"{after}`{_command(sweeps[runs[0].variant].plan)}` {what}.")
-    return said
+    due: list[FittedRun] = []
+    said: list[str] = []
+    sweeps = {one.name: one for run in left for one in [_sweep_of(results, run.variant)]}
+    for name, sweep in sweeps.items():
+        own = [run for run in left if run not in active and _sweep_of(results, run.variant).name == name]
+        is_at_work = sweep.is_at_work  # a second command would be refused
+        if is_at_work:
+            due += [run for run in own if not has_failed(run)]
+        elif _is_on_slurm(sweep.plan) and (waiting := [run for run in own if run.state in MAY_HAVE_A_JOB]):
+            said.append(f"`platform status {name}` shows the Slurm jobs of {_runs_said(waiting)}.")
+            own = [run for run in own if run not in waiting]
+        if own := [run for run in own if run not in due]:
+            what = f"{_runs_said(own)} up to the budget"
+            what = f"continues {_runs_said(own)}, which failed" if all(map(has_failed, own)) else f"trains {what}"
+            after = f"Once the `platform sweep` at work on {name} has ended, " if is_at_work else ""
+            said.append(f"{after}`{_command(sweep.plan)}` {what}.")
+    of = f"of {counted(len(results.runs), 'run')}"
+    waits = [f"{len(active)} {of} still {'trains' if len(active) == 1 else 'train'}"] if active else []
+    waits += [f"{len(due)} {of} {'is' if len(due) == 1 else 'are'} due"] if due else []
+    return [*([f"Wait: {' and '.join(waits)}."] if waits else []), *said]
+
+
+def _runs_said(runs: Sequence[FittedRun]) -> str:
+    return " and ".join(run.name for run in runs) if len(runs) <= MOST_NAMED_OPEN else f"{len(runs)} runs"
+
+
+def _is_on_slurm(plan: Plan) -> bool:
+    """True if the sweep was last started with `--executor slurm`."""
+    words = shlex.split(plan.command)
+    return "--executor=slurm" in words or ("--executor", "slurm") in pairwise(words)
 
 
 def _is_left(results: Results, run: FittedRun) -> bool:

@@ -232,6 +232,18 @@ def test_while_a_sweep_is_at_work_no_second_command_for_it_is_proposed(tmp_path)
     assert next_steps(read_results(sweep))[1] == f"{AGAIN} trains loo-loss-s1 and loo-curriculum-s1 up to the budget."
 
 
+@pytest.mark.parametrize("option", ["--executor slurm", "--executor=slurm"])
+def test_runs_whose_slurm_jobs_may_wait_are_not_to_be_started_again(tmp_path, option):
+    sweep = changed(make_home(tmp_path, seeds=(0, 1)), command=f"platform sweep loo.yaml {option}")
+    shutil.rmtree(sweep.run(planned_run("loo-loss", 1).id).path)
+    left_at(sweep, "loo-curriculum", 1, state="preempted")
+    left_at(sweep, "scalerl", 1, state="failed")
+    assert next_steps(read_results(sweep)) == [
+        "`platform status loo` shows the Slurm jobs of loo-loss-s1 and loo-curriculum-s1.",
+        f"`platform sweep loo.yaml {option}` continues scalerl-s1, which failed.",
+    ]
+
+
 def test_runs_that_ended_as_told_do_not_withhold_what_is_left_to_do(tmp_path):
     sweep = make_home(tmp_path, seeds=(0, 1, 2))
     left_at(sweep, "loo-loss", 2, state="stopped", fraction=0.75)  # by its curriculum: no rule of the sweep
