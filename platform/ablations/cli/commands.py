@@ -101,7 +101,7 @@ def _function(module: str, function: str) -> Any:
 @cache
 def _docstrings(module: str) -> dict[str, str]:
     """The docstring of every function of a module of this folder."""
-    tree = ast.parse((Path(__file__).parent / f"{module}.py").read_text())
+    tree = ast.parse((Path(__file__).parent / f"{module}.py").read_text(encoding="utf-8"))
     return {node.name: ast.get_docstring(node) or "" for node in tree.body if isinstance(node, ast.FunctionDef)}
 
 

@@ -298,9 +298,9 @@ class Campaign:
             self._check_open(known)
         found = [run for run in known.runs if run.score == score and not run.source]
         if not found:
-            scores = ", ".join(f"{run.score:g}" for run in known.runs if not run.source) or "none"
+            scores = ", ".join(f"{run.score!r}" for run in known.runs if not run.source) or "none"
             raise AblationsError(
-                f"--withdraw {score:g}: no such score of '{known.name}'; its typed scores are {scores}"
+                f"--withdraw {score!r}: no such score of '{known.name}'; its typed scores are {scores}"
             )
         self._write([{"kind": "withdrawal", "of": known.name, "run": found[-1].line, "says": cut_message(says, 300)}])
         return known

@@ -174,6 +174,13 @@ def test_a_mistyped_score_is_pointed_out_and_can_be_taken_back(keep):
     assert "1 undecided; 9 runs, 2 withdrawn." in shown
 
 
+def test_a_score_is_withdrawn_as_it_was_typed_whatever_its_digits(keep):
+    keep("best", scores=[0.12345678], code=0)
+    with pytest.raises(AblationsError, match=r"--withdraw 0\.1234567: no such score .*, 0\.12345678$"):
+        keep("start", "--withdraw=0.1234567", code=0)
+    keep("start", "--withdraw=0.12345678", code=0)
+
+
 def test_the_start_is_not_judged_against_what_has_replaced_it(keep):
     keep("wider", scores=[0.476, 0.466], code=0)
     assert "start is where the campaign starts." in keep("start", code=10)
