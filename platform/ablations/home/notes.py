@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Annotated
 
 from filelock import FileLock
-from pydantic import Field, TypeAdapter
+from pydantic import ConfigDict, Field, TypeAdapter
 
 from ablations.errors import AblationsError
 from ablations.files.checked_json import checked
@@ -34,6 +34,8 @@ NO_TEXT = re.compile("[\ud800-\udfff]")
 """What Python makes of bytes on a command line that are not UTF-8; no file can hold it."""
 MAX_TEXT = 2000
 """Limit on the characters of one note, so that it can be a tag in MLflow."""
+KNOWN_ONLY = ConfigDict(extra="forbid")
+"""Another key is refused, since the next note would be written without it."""
 LAST_TIME = 2.5e11
 """Seconds from 1970 to the year 9892; calendars here end with 9999."""
 
@@ -41,6 +43,8 @@ LAST_TIME = 2.5e11
 @dataclass(frozen=True, kw_only=True)
 class Note:
     """One note: `Note(at=1764167574.2, text="repeat with FP32")`."""
+
+    __pydantic_config__ = KNOWN_ONLY
 
     at: Annotated[float, Field(ge=0, le=LAST_TIME)]
     """Time of writing, in seconds since 1970."""
@@ -50,6 +54,8 @@ class Note:
 @dataclass(frozen=True, kw_only=True)
 class Notes:
     """The notes and tags of one sweep, variant or run: `Notes(texts=(Note(...),), tags=("keep",))`."""
+
+    __pydantic_config__ = KNOWN_ONLY
 
     texts: tuple[Note, ...] = ()
     tags: tuple[str, ...] = ()

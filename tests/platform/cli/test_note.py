@@ -123,3 +123,11 @@ def test_of_many_notes_status_shows_six_and_says_where_the_others_are(platform, 
     printed = platform("status")
     assert [f"looked at {seed}" in printed for seed in range(8)] == [True] * 6 + [False] * 2
     assert "To see the notes on 2 more variants and runs, run `platform note loo`." in printed
+
+
+def test_a_file_with_keys_that_a_new_note_would_lose_is_refused_and_kept(platform, noted):
+    written = '{"": {"texts": [{"at": 1, "text": "kept", "by": "ada"}], "tags": []}}'
+    (noted.folder / "notes.json").write_text(written)
+    assert "by" in platform("note", "loo", "another", code=2)
+    assert (noted.folder / "notes.json").read_text() == written
+    assert "The notes cannot be read." in read_notes(noted).sweep.text
