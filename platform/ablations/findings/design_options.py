@@ -140,9 +140,7 @@ def longer_command(plan: Plan, budget_gpu_hours: float) -> str:
             next(rest, "")
         elif not word.startswith("--budget="):
             kept.append(word)
-    is_one_of_several = f"@{plan.scale}" in plan.sweep and not any(word.split("=")[0] == "--scale" for word in kept)
-    kept += ["--scale", plan.scale] if is_one_of_several else []
-    return shlex.join([*kept, "--budget", f"{budget_gpu_hours:g}h"])
+    return shlex.join([*_at_its_scale(plan, kept), "--budget", f"{budget_gpu_hours:g}h"])
 
 
 def more_seeds_command(plan: Plan) -> str:
@@ -150,7 +148,7 @@ def more_seeds_command(plan: Plan) -> str:
     reproduce` keeps the seeds that it has begun with, so its file is trained as a sweep."""
     words = shlex.split(plan.command)
     if words[:2] != ["platform", "reproduce"]:
-        return plan.command or "platform sweep FILE"
+        return shlex.join(_at_its_scale(plan, words or ["platform", "sweep", "FILE"]))
     kept, rest = ["platform", "sweep", "FILE"], iter(words[2:])
     for word in rest:
         if word in ("--scale", "--home"):
@@ -158,3 +156,9 @@ def more_seeds_command(plan: Plan) -> str:
         elif word.startswith(("--scale=", "--home=")):
             kept.append(word)
     return longer_command(replace(plan, command=shlex.join(kept)), plan.budget_gpu_hours)
+
+
+def _at_its_scale(plan: Plan, words: Sequence[str]) -> list[str]:
+    """A command that trains a study at several scales, for the scale of this sweep only; any other unchanged."""
+    is_named = any(word.partition("=")[0] == "--scale" for word in words)
+    return [*words] if is_named or f"@{plan.scale}" not in plan.sweep else [*words, "--scale", plan.scale]

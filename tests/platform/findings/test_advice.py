@@ -306,10 +306,12 @@ def test_seeds_of_a_second_sweep_are_added_to_its_own_file(tmp_path):
     )
 
 
-def test_one_of_several_scales_gets_a_longer_budget_alone(results):
+def test_one_of_several_scales_gets_a_longer_budget_or_more_seeds_alone(results):
     one = replace(results.plan, sweep="steps@smoke", scale="smoke", command="platform sweep steps.yaml")
     assert longer_command(one, 8.0) == "platform sweep steps.yaml --scale smoke --budget 8h"
+    assert more_seeds_command(one) == "platform sweep steps.yaml --scale smoke"
     given = replace(one, command="platform sweep steps.yaml --scale=smoke")
+    assert more_seeds_command(given) == "platform sweep steps.yaml --scale=smoke"
     assert longer_command(given, 8.0) == "platform sweep steps.yaml --scale=smoke --budget 8h"
 
 
