@@ -441,7 +441,7 @@ def in_the_middle(folder, process, step):
 
 @pytest.mark.slow
 def test_a_run_leaves_a_curve(tmp_path, warm_starts):
-    folder, budget, evaluations = new_run(tmp_path / "run"), 0.0, []
+    folder, budget, rows, evaluations = new_run(tmp_path / "run"), 0.0, [], []
     while len(evaluations) < 3:  # on a busy machine the first step may take more than one budget
         budget += BUDGET
         rows = finish(folder, warm_starts, budget)
