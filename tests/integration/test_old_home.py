@@ -21,6 +21,7 @@ OF_THE_STUDY = {
     "interactions",
     "leader",
     "level_compute",
+    "next",
     "notes",
     "remarks",
     "run_to_run",

@@ -69,6 +69,16 @@ def show() -> None:
     for name in FOLDED:
         st.fragment(folded_section, run_every=every)(name, read, shown)
     st.fragment(folded_runs, run_every=every)(own, sweep, shown)
+    show_form(own)
+
+
+@errors_on_page()
+def show_form(sweep: StartedSweep) -> None:
+    """Show the form that writes a note on the sweep or a variant."""
+    itself = NoteSubject(home=sweep.home, folder=sweep.folder)
+    about = {one.name: replace(itself, variant=one.name) for one in sweep.plan.variants}
+    name = f"{sweep.name} (the sweep)" if sweep.name in about else sweep.name
+    show_note_form(sweep.name, {name: itself, **about})
 
 
 @errors_on_page()
@@ -91,10 +101,6 @@ def show_head(sweep: StartedSweep, is_live: bool, others: Sequence[StartedSweep]
     written = notes_table(results.sweep)
     blocks = [*warned, *note_blocks(results.notes), *([Folded(title="Notes", blocks=[written])] if written else [])]
     show_document(blocks, scope=plan.sweep, runs=places)
-    itself = NoteSubject(home=sweep.home, folder=sweep.folder)
-    about = {one.name: replace(itself, variant=one.name) for one in sweep.plan.variants}
-    name = f"{sweep.name} (the sweep)" if sweep.name in about else sweep.name
-    show_note_form(sweep.name, {name: itself, **about})
 
 
 def places_of_runs(results: Results, sweeps: Sequence[StartedSweep]) -> dict[str, PageAddress]:

@@ -131,7 +131,22 @@ def _spoiled_said(remarks: Sequence[Remark], of: str = "") -> str:
 
 
 def next_steps(results: Results) -> list[str]:
-    """Sentences on what to run next, the most urgent first, each with its command and cost where it has them."""
+    """Sentences on what to run next, the most urgent first, each with its command and cost where it has them; where all
+    is decided, the command that looks further."""
+    said = _to_run(results)
+    if is_decided(results) and not results.plan.imported:
+        said.append(f"`platform forecast {results.plan.sweep}` looks beyond this budget.")
+    return said
+
+
+def is_decided(results: Results) -> bool:
+    """True if every variant has been compared, and nothing is left to run."""
+    are_compared = results.comparison is not None and 1 < len(_lines(results)) == len(results.variants)
+    is_over = not results.plan.search and not is_unfinished(results)
+    return are_compared and is_over and not _to_run(results)
+
+
+def _to_run(results: Results) -> list[str]:
     found = _to_continue(results)
     if results.comparison is None or results.plan.search or is_unfinished(results):
         return found
@@ -143,9 +158,6 @@ def next_steps(results: Results) -> list[str]:
     for why in DESIGNED:
         if some := _because(why, questions):
             said.append(_settling(results, why, some))
-    are_all_compared = 1 < len(_lines(results)) == len(results.variants)
-    if not said and are_all_compared and not results.plan.imported:
-        said.append(f"All is decided; `platform forecast {results.plan.sweep}` looks beyond this budget.")
     return said
 
 

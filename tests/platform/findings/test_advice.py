@@ -40,7 +40,7 @@ def with_seeds(*seeds: int) -> str:
 
 
 def test_where_every_verdict_tells_only_a_forecast_is_left(results):
-    said = ["All is decided; `platform forecast loo` looks beyond this budget."]
+    said = ["`platform forecast loo` looks beyond this budget."]
     assert next_steps(told_but(results)) == said
     assert next_steps(told_but(results, level={"verdict": "no difference seen"})) == said
     assert design_hint(told_but(results)) == ""

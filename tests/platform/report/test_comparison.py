@@ -200,7 +200,7 @@ def test_a_comparison_is_a_line_per_variant_and_three_below(decided, width):
     assert lines[2 + len(decided.variants) :] == [
         *(["Too narrow for seeds, A [95 %], C_mid, B, cost, fit."] if width == 80 else []),
         "* holds jointly for all 2 comparisons; = no difference, at most ±0.04 (ceiling)",
-        "Next: All is decided; `platform forecast loo` looks beyond this budget.",
+        "Next: `platform forecast loo` looks beyond this budget.",
         "`platform compare loo --explain` also shows the changes and the method.",
     ]
 

@@ -224,9 +224,11 @@ def assert_the_weights_give_the_rows(recipe, kept, rows, start):
 
 
 def assert_device_seconds_add_up(trained):
-    """Of generators and trainers to compute, of the evaluator to the time that has passed."""
+    """Of generators and trainers to compute, of the evaluator to the time that has passed; each process reports by its
+    own clock, between two readings of which it may be kept from its core."""
     for row in trained:
         spent = {role: sum(seconds.values()) for role, seconds in row["device_s"].items()}
-        assert spent["generator"] + spent["trainer"] == pytest.approx(3600 * row["compute_gpu_hours"], rel=0.01)
-        assert spent["evaluator"] == pytest.approx(3600 * row["compute_gpu_hours"] / 2, rel=0.01)
+        compute_s = 3600 * row["compute_gpu_hours"]
+        assert spent["generator"] + spent["trainer"] == pytest.approx(compute_s, rel=0.01, abs=0.5)
+        assert spent["evaluator"] == pytest.approx(compute_s / 2, rel=0.01, abs=0.5)
     assert trained[-1]["device_s"]["evaluator"]["evaluate"] > 0

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from datetime import datetime
 
-from ablations.findings.advice import design_hint, next_steps
+from ablations.findings.advice import design_hint, is_decided, next_steps
 from ablations.findings.order import in_order
 from ablations.findings.remark import WEIGHTS, Remark, RemarkKind
 from ablations.findings.results import Results
@@ -156,14 +156,14 @@ def report_document(results: Results, *, now: datetime, ladder: ScaleLadder | No
 
 def head(results: Results, *, size: str = "") -> Blocks:
     """The name, the question with the `size` of the study, the first sentence of the verdict, what to run next, and the
-    rest of the verdict."""
+    rest of the verdict, which comes first if all is decided."""
     first, *more = headline(results)
+    rest, step = " ".join(more), next_line(results)
     return [
         Heading(text=results.title, level=1),
         *_text(f"{results.plan.doc} {size}".strip(), "note"),
         Text(text=first, kind="lead"),
-        *_text(next_line(results)),
-        *_text(" ".join(more)),
+        *([Text(text=f"{rest} {step}".strip())] if is_decided(results) else [*_text(step), *_text(rest)]),
     ]
 
 
