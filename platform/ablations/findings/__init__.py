@@ -11,7 +11,8 @@ repeated_runs   evidence on the run-to-run spread from repeated runs of other sw
 scale_ladder    differences over the scales of a study
 grid            the cells and main effects of crossed axes
 order           variants in another order
-advice          advice for settling open questions
+advice          what to run next, and what would settle open questions
+unfinished_runs runs that have not reached the budget, and the command that trains them on
 sweep_forecast  forecasts of the variants of a sweep, and their curves; kept_forecast: forecasts kept beside the sweep
 finished_runs   finished runs, and what the errors of their forecasts teach; backtest: those forecasts, run by run
 design_options  seeds, budgets and samples to choose from, the cost of each choice, and the command that lists them

@@ -12,10 +12,8 @@ The terminal, `--json`, the pages and the reports all read `next_steps`.
 """
 
 import math
-import shlex
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
-from itertools import pairwise
+from dataclasses import dataclass
 from typing import Any, Literal
 
 from ablations.answers.answer import CANNOT_TELL, PROVISIONAL, Answer
@@ -24,13 +22,10 @@ from ablations.answers.footing import NEARLY
 from ablations.answers.questions import LEVEL
 from ablations.findings.design_options import design_command, longer_command, more_seeds_command, seeds_of
 from ablations.findings.remark import Remark
-from ablations.findings.remarks import has_failed
 from ablations.findings.results import Results
+from ablations.findings.unfinished_runs import is_unfinished, sweep_that_trains, to_continue
 from ablations.fit.asymptote import WITHOUT_RISE
 from ablations.home.plan import Plan
-from ablations.home.started_sweep import StartedSweep, read_sweep
-from ablations.home.state import State
-from ablations.readings.fitted_run import FittedRun
 from ablations.text import compute_text, counted
 
 WANTED_SEEDS = 3
@@ -46,9 +41,6 @@ WHY = Literal["spoiled", "short", "flat", "budget", "seeds", "apart"]
 seeds, or seeds so far apart that no affordable number of them helps."""
 DESIGNED: tuple[WHY, ...] = ("seeds", "budget")
 """Causes that a larger design cures."""
-
-MAY_HAVE_A_JOB = (None, State.PENDING, State.PREEMPTED)
-"""States, by the files of a run, of which only Slurm knows whether a job waits for its turn."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -134,20 +126,23 @@ def next_steps(results: Results) -> list[str]:
     """Sentences on what to run next, the most urgent first, each with its command and cost where it has them; where all
     is decided, the command that looks further."""
     said = _to_run(results)
-    if is_decided(results) and not results.plan.imported:
+    if not said and _are_compared(results) and not results.plan.imported:
         said.append(f"`platform forecast {results.plan.sweep}` looks beyond this budget.")
     return said
 
 
 def is_decided(results: Results) -> bool:
     """True if every variant has been compared, and nothing is left to run."""
-    are_compared = results.comparison is not None and 1 < len(_lines(results)) == len(results.variants)
+    return _are_compared(results) and not _to_run(results)
+
+
+def _are_compared(results: Results) -> bool:
     is_over = not results.plan.search and not is_unfinished(results)
-    return are_compared and is_over and not _to_run(results)
+    return is_over and 1 < len(_lines(results)) == len(results.variants)
 
 
 def _to_run(results: Results) -> list[str]:
-    found = _to_continue(results)
+    found = to_continue(results)
     if results.comparison is None or results.plan.search or is_unfinished(results):
         return found
     if _is_provisional(results):
@@ -174,71 +169,13 @@ def design_hint(results: Results) -> str:
     return f"`{design_command(results.plan)}` shows what each design could detect."
 
 
-def _to_continue(results: Results) -> list[str]:
-    """Sentences on the runs that have not reached the budget, with the command that trains each of them on."""
-    if results.plan.imported:
-        return []
-    left = [run for run in results.runs if _is_left(results, run)]
-    active = [run for run in left if run.state is not None and run.state.is_active]
-    due: list[FittedRun] = []
-    said: list[str] = []
-    sweeps = {one.name: one for run in left for one in [_sweep_of(results, run.variant)]}
-    for name, sweep in sweeps.items():
-        own = [run for run in left if run not in active and _sweep_of(results, run.variant).name == name]
-        is_at_work = sweep.is_at_work  # a second command would be refused
-        if is_at_work:
-            due += [run for run in own if not has_failed(run)]
-        elif _is_on_slurm(sweep.plan) and (waiting := [run for run in own if run.state in MAY_HAVE_A_JOB]):
-            said.append(f"`platform status {name}` shows the Slurm jobs of {_runs_said(waiting)}.")
-            own = [run for run in own if run not in waiting]
-        if own := [run for run in own if run not in due]:
-            what = f"{_runs_said(own)} up to the budget"
-            what = f"continues {_runs_said(own)}, which failed" if all(map(has_failed, own)) else f"trains {what}"
-            after = f"Once the `platform sweep` at work on {name} has ended, " if is_at_work else ""
-            said.append(f"{after}`{_command(sweep.plan)}` {what}.")
-    of = f"of {counted(len(results.runs), 'run')}"
-    waits = [f"{len(active)} {of} still {'trains' if len(active) == 1 else 'train'}"] if active else []
-    waits += [f"{len(due)} {of} {'is' if len(due) == 1 else 'are'} due"] if due else []
-    return [*([f"Wait: {' and '.join(waits)}."] if waits else []), *said]
-
-
-def _runs_said(runs: Sequence[FittedRun]) -> str:
-    return " and ".join(run.name for run in runs) if len(runs) <= MOST_NAMED_OPEN else f"{len(runs)} runs"
-
-
-def _is_on_slurm(plan: Plan) -> bool:
-    """True if the sweep was last started with `--executor slurm`."""
-    words = shlex.split(plan.command)
-    return "--executor=slurm" in words or ("--executor", "slurm") in pairwise(words)
-
-
-def _is_left(results: Results, run: FittedRun) -> bool:
-    """True if the run has not reached the budget, and neither a rule nor its curriculum has ended it."""
-    return run.cost_gpu_hours < results.plan.budget_gpu_hours and run.state != State.STOPPED
-
-
-def _sweep_of(results: Results, variant: str) -> StartedSweep:
-    """The sweep that trains a variant, with its own variants only."""
-    of_others = [name for name in results.beside if variant.endswith(f" ({name})")]
-    if of_others:
-        return read_sweep(results.sweep.home, of_others[0])
-    suffixes = tuple(f" ({name})" for name in results.beside)
-    own = tuple(one for one in results.plan.variants if not one.name.endswith(suffixes))
-    return replace(results.sweep, plan=replace(results.plan, variants=own), beside=())
-
-
 def _plans_of(results: Results, variants: Iterable[str]) -> dict[str, tuple[Plan, list[str]]]:
     """The plans of the sweeps that train these variants, each with their names, by sweep."""
     found: dict[str, tuple[Plan, list[str]]] = {}
     for name in variants:
-        plan = _sweep_of(results, name).plan
+        plan = sweep_that_trains(results, name).plan
         found.setdefault(plan.sweep, (plan, []))[1].append(name)
     return found
-
-
-def _command(plan: Plan) -> str:
-    """The command that started a sweep."""
-    return plan.command or "platform sweep FILE"
 
 
 def _second_seed(results: Results) -> str:
@@ -306,7 +243,7 @@ def _causes_said(results: Results, found: Sequence[Open]) -> list[str]:
         elif results.plan.imported:
             said[f"{first} fix {what}, or train more seeds of it, {_price(results, num)} for {num}."] = None
         else:
-            beside = _sweep_of(results, side.name).plan.variants
+            beside = sweep_that_trains(results, side.name).plan.variants
             every = compute_text(num * len(beside) * results.plan.budget_gpu_hours)
             price = f"{_price(results, num)} for {num} of it, {every} for {num} of every variant"
             said[
@@ -358,11 +295,6 @@ def _shown(names: Sequence[str], between: str = ", ") -> str:
 
 def _price(results: Results, num_runs: int) -> str:
     return f"{compute_text(num_runs * results.plan.budget_gpu_hours)} more {results.plan.hours_name}"
-
-
-def is_unfinished(results: Results) -> bool:
-    """True if runs will go on, so it is too early to say what would decide an open question."""
-    return not results.plan.imported and any(_is_left(results, run) and not has_failed(run) for run in results.runs)
 
 
 def _lines(results: Results) -> Sequence[VariantResult]:
