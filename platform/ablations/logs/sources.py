@@ -1,7 +1,7 @@
 """Finds the kind of a file or folder, and the logs in it."""
 
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, replace
 from itertools import groupby
 from pathlib import Path
@@ -75,7 +75,8 @@ class LogSource:
 
     def read(self, steps: Sequence[str] = ()) -> list[Log]:
         """The logs; AblationsError if they cannot be read. `steps` are columns that count before a file's own step."""
-        parts = [self._part(list(files)) for _, files in groupby(self.files, key=lambda path: path.parent)]
+        folders = {path.parent for path in self.files}
+        parts = [self._part(list(files)) for _, files in groupby(self.files, key=lambda path: _highest(path, folders))]
         found = parts[0] if len(parts) == 1 else [joined([log for part in parts for log in part], steps)]
         return [replace(log, notes=(*self.notes, *log.notes)) for log in found] if self.notes else found
 
@@ -86,6 +87,11 @@ class LogSource:
         if _kind(first) == DATABASE:
             return read_trackio(first)
         return [LOG_READERS[_kind(first)](first, self.name)]
+
+
+def _highest(path: Path, folders: Collection[Path]) -> Path:
+    """The highest of the folders that a file is in; curves of `add_scalars` lie below the folder of their run."""
+    return next(folder for folder in reversed(path.parents) if folder in folders)
 
 
 def _kind(path: Path) -> str:
@@ -112,8 +118,8 @@ def _in_folder(folder: Path) -> LogSource:
     name = name_of_path(folder)
     if all((folder / file).is_file() for file in RAY_TUNE):
         return LogSource(name=name, files=(folder / RAY_TUNE[0],))
-    if events := sorted(folder.glob(EVENTS)):
-        return LogSource(name=name, files=tuple(events))
+    if any(folder.glob(EVENTS)):
+        return LogSource(name=name, files=_events_in(folder))
     if states := sorted(folder.glob(f"checkpoint-*/{STATE}")):
         # The state that is saved after training stands beside the checkpoints.
         path, note = newest_history([*states, *folder.glob(STATE)])
@@ -139,15 +145,19 @@ def _in_folder(folder: Path) -> LogSource:
 def _events_below(folder: Path) -> tuple[Path, ...]:
     """The event files below a folder, folder by folder in the order of their start, which their names begin with.
 
-    Folders inside a folder of event files are left out; TensorBoard keeps settings there.
+    Folders inside a folder of event files belong to it.
     """
     found: dict[Path, list[Path]] = {}
     for path in sorted(folder.rglob(EVENTS), key=lambda path: (len(path.parts), path.name)):
         if not any(path.parent != above and path.parent.is_relative_to(above) for above in found):
             found.setdefault(path.parent, []).append(path)
-    return tuple(
-        path for files in sorted(found.values(), key=lambda files: _by_numbers(files[0].name)) for path in files
-    )
+    in_order = sorted(found, key=lambda folder: _by_numbers(found[folder][0].name))
+    return tuple(path for one in in_order for path in _events_in(one))
+
+
+def _events_in(folder: Path) -> tuple[Path, ...]:
+    """The event files of a folder, then those of the folders below, where `add_scalars` has a file for each curve."""
+    return tuple(sorted(folder.rglob(EVENTS), key=lambda path: (len(path.parts), path)))
 
 
 def _by_numbers(name: str) -> list[str | int]:

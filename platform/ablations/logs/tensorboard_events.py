@@ -41,6 +41,9 @@ class EventFile:
 def read_event_files(paths: Sequence[Path], name: str) -> Log:
     """The log of the event files of one run, event by event in the order of their times.
 
+    The first file lies in the run's folder. Of files in folders below only the curves of `SummaryWriter.add_scalars`
+    are read: `score_val` with values of `score` is the column `score/val`.
+
     Raises FileError for a damaged file, AblationsError without the library `tensorboard` or without a scalar.
     """
     folder = paths[0].parent
@@ -57,7 +60,14 @@ def read_event_files(paths: Sequence[Path], name: str) -> Log:
     begins = [
         (next(filter(math.isfinite, map(time_of_values, events_in(path, []))), -math.inf), path) for path in paths
     ]
+    writing = paths[0].name  # whose rows the curves below the run's folder join
     for path, event in events_by_time(sorted(begins), lambda path: events_in(path, notes)):
+        if path.parent != folder:
+            for tag, value in _scalars(event, arrays):
+                if column := column_below(tag, path.parent.relative_to(folder).as_posix()):
+                    columns.log(writing, event.step, column, value)
+            continue
+        writing = path.name
         file = files.setdefault(path, EventFile(row=columns.num_rows))
         if event.session_log.status == protocol.SessionLog.START:
             # TensorFlow's supervisor may write the mark after the first values of its file.
@@ -84,6 +94,15 @@ def read_event_files(paths: Sequence[Path], name: str) -> Log:
         restarts=restarts,
     )
     return replace(log, page_purges=True)
+
+
+def column_below(tag: str, subfolder: str) -> str:
+    """The column of a value in a folder below the run's; "" if `add_scalars` (torch 2.13) has not named the folder.
+
+    Other folders below hold settings of `add_hparams`, or runs of their own.
+    """
+    start = tag.replace("/", "_") + "_"
+    return f"{tag}/{subfolder.removeprefix(start)}" if subfolder.startswith(start) else ""
 
 
 def time_of_values(event: Any) -> float:

@@ -65,3 +65,41 @@ def test_files_of_writers_that_run_side_by_side_are_no_attempts(tmp_path):
     write(tmp_path, range(1, 41), 1_700_000_000, score=0.25)  # training accuracy, which is equal at 25
     with pytest.raises(AblationsError, match="acc has two values at 7 of 8 steps"):
         curve_of(tmp_path)
+
+
+def write_two_curves(folder, steps, *, purge_step=None):
+    """What a loop logs that plots training and held-out scores together: seconds and rewards, then both scores."""
+    with closing(SummaryWriter(folder, purge_step=purge_step)) as writer:
+        for step in steps:
+            writer.add_scalar("t", 36.0, step)
+            writer.add_scalars("acc/all", {"train": 0.75, "val": step / 100}, step)
+            writer.add_scalar("loss", 1 / step, step)
+
+
+@pytest.mark.parametrize("at", ["", "started_at"])
+def test_curves_of_add_scalars_are_columns_of_their_run(tmp_path, at):
+    write_two_curves(tmp_path / at, range(1, 21))
+    # Settings have a folder of their own, with a value, and are no curve.
+    with closing(SummaryWriter(tmp_path / at)) as writer:
+        writer.add_hparams({"lr": 1e-4}, {"acc/all": 0.99})
+    (run,) = study_of_logs([tmp_path], LogMeaning(score="acc/all/val", compute="cumsum(t) / 3600")).runs
+    assert run.curve is not None
+    assert run.curve.step.tolist() == list(range(1, 21))
+    assert run.curve.score == pytest.approx([step / 100 for step in range(1, 21)])
+    assert run.curve.compute[-1] == pytest.approx(0.2)
+    assert not run.warnings
+    with pytest.raises(AblationsError, match=r"columns are: acc/all/val, acc/all/train, loss, step, t$"):
+        study_of_logs([tmp_path], LogMeaning(score="acc/all", compute="cumsum(t) / 3600"))
+
+
+def test_curves_of_add_scalars_lose_what_a_restart_overwrites(tmp_path):
+    write_two_curves(tmp_path, range(1, 16))
+    write_two_curves(tmp_path, range(11, 21), purge_step=11)
+    (run,) = study_of_logs([tmp_path], LogMeaning(score="acc/all/val", compute="cumsum(t) / 3600")).runs
+    assert run.curve is not None
+    assert run.curve.step.tolist() == list(range(1, 21))
+    assert run.curve.compute[-1] == pytest.approx(0.2)
+    assert run.warnings == (
+        "attempt 1 reached step 15 and attempt 2 goes on at 11, so 5 rows after step 10 of attempts before it are left "
+        "out",
+    )
