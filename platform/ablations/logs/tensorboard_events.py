@@ -97,12 +97,15 @@ def read_event_files(paths: Sequence[Path], name: str) -> Log:
 
 
 def column_below(tag: str, subfolder: str) -> str:
-    """The column of a value in a folder below the run's; "" if `add_scalars` (torch 2.13) has not named the folder.
+    """The column of a value in a folder below the run's; "" if `add_scalars` has not named the folder.
 
-    Other folders below hold settings of `add_hparams`, or runs of their own.
+    torch 2.13 puts `val` of `acc/all` into `acc_all_val`, tensorboardX 2.6.4 into `acc/all/val`. Other folders below
+    hold settings of `add_hparams`, or runs of their own.
     """
-    start = tag.replace("/", "_") + "_"
-    return f"{tag}/{subfolder.removeprefix(start)}" if subfolder.startswith(start) else ""
+    for start in (f"{tag.replace('/', '_')}_", f"{tag}/"):
+        if subfolder.startswith(start):
+            return f"{tag}/{subfolder.removeprefix(start)}"
+    return ""
 
 
 def time_of_values(event: Any) -> float:

@@ -76,6 +76,21 @@ def write_two_curves(folder, steps, *, purge_step=None):
             writer.add_scalar("loss", 1 / step, step)
 
 
+def test_curves_of_tensorboardx_are_columns_of_their_run(tmp_path):
+    # tensorboardX 2.6.4, writer.py:521: the folder of a curve is its tag's, and its files have the name of the run's.
+    for folder, tag, values in (
+        ("", "t", dict.fromkeys(range(1, 11), 36.0)),
+        ("acc/all/val", "acc/all", {step: step / 100 for step in range(1, 11)}),
+        ("acc/all/train", "acc/all", dict.fromkeys(range(1, 11), 0.75)),
+    ):
+        with closing(SummaryWriter(tmp_path / folder)) as writer:
+            for step, value in values.items():
+                writer.add_scalar(tag, value, step, walltime=1_700_000_000 + step)
+    (run,) = study_of_logs([tmp_path], LogMeaning(score="acc/all/val", compute="cumsum(t) / 3600")).runs
+    assert run.curve is not None
+    assert run.curve.score == pytest.approx([step / 100 for step in range(1, 11)])
+
+
 @pytest.mark.parametrize("at", ["", "started_at"])
 def test_curves_of_add_scalars_are_columns_of_their_run(tmp_path, at):
     write_two_curves(tmp_path / at, range(1, 21))
