@@ -26,6 +26,7 @@ from streamlit.testing.v1 import AppTest
 from typer.testing import CliRunner
 
 from ablations.cli import app
+from ablations.errors import AblationsError
 from ablations.findings.advice import with_next_steps
 from ablations.findings.results import read_results
 from ablations.findings.several_sweeps import together
@@ -35,7 +36,7 @@ from ablations.study.sweep import Stop
 from ablations_dashboard.reading import cache
 from ablations_dashboard.reading.cache import load_results, may_change
 from ablations_dashboard.reading.run_log import load_metrics
-from ablations_dashboard.views.compare import FOLDED
+from ablations_dashboard.views.compare import FOLDED, Reader
 from scalerl.run.idle_steps import ALL_REWARDS_EQUAL
 
 
@@ -270,6 +271,17 @@ def test_the_part_that_runs_again_counts_trials_done_since_and_says_what_breaks_
     page.run()
     assert not page.exception
     assert "not the record of a search" in plain(page.error[0].value)
+
+
+def test_the_sections_of_a_page_share_one_reading_and_one_that_runs_again_reads_anew():
+    asked = []
+    read = Reader(lambda: asked.append("") or f"reading {len(asked)}")
+    with read.holding("of the page"):
+        assert [read(), read()] == ["of the page", "of the page"]
+    assert [read(), read()] == ["reading 1", "reading 2"]
+    with pytest.raises(AblationsError, match="damaged"), read.holding("of the page"):
+        raise AblationsError("damaged")
+    assert read() == "reading 3"
 
 
 def test_a_damaged_run_log_is_named_and_the_others_are_drawn(monkeypatch, tmp_path):

@@ -31,6 +31,10 @@ from scalerl.credentials import command_without_secrets, values_without_secrets,
         ("['train.py', '--token', 'pa 55']", "['train.py', '--token', '***']"),
         ("Guess the password: pa55 opens", "Guess the password: *** opens"),
         ("logged in with hf_abcdefghijklmnopqrst", "logged in with ***"),
+        ("sk-abcdefghijklmnop", "***"),  # the shortest key
+        ("a://b@", "a://***@"),
+        ("pwd=x TOKEN=b", "pwd=x TOKEN=***"),
+        ("--token b", "--token ***"),
     ],
 )
 def test_a_password_or_key_is_hidden(text, shown):

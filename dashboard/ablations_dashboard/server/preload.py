@@ -6,6 +6,7 @@ thread does both from the server's start, while the browser still loads Streamli
     python -m ablations_dashboard.server.preload APP_FILE [FLAGS OF STREAMLIT ...]
 """
 
+import gc
 import sys
 from contextlib import suppress
 from threading import Lock, Thread
@@ -26,6 +27,15 @@ def work_ahead() -> Thread:
 
 def _work() -> None:
     try:
+        _import_and_read()
+    finally:
+        # Streamlit collects garbage after every visit; what has been made so far stays, and need not be searched again.
+        gc.freeze()
+        gc.enable()
+
+
+def _import_and_read() -> None:
+    try:
         from ablations.home.home import find_home
         from ablations_dashboard.reading.cache import read_ahead
         from ablations_dashboard.views import compare, forecast, paper, recipes, run, runs, search, sweeps  # noqa: F401
@@ -43,6 +53,7 @@ def main() -> None:
 
     from ablations_dashboard.server import preload
 
+    gc.disable()  # imports and readings make hundreds of thousands of objects, and hardly any garbage
     preload.work_ahead()  # not of __main__, which Streamlit replaces
     streamlit(["run", *sys.argv[1:]])
 

@@ -1,7 +1,8 @@
 """Compare: the variants of one or several sweeps against one of them."""
 
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import replace
 from functools import partial
 from typing import Any
@@ -60,16 +61,38 @@ def show() -> None:
     sweep = together(own, others)
     sweep = with_baseline(sweep, choose_baseline(sweep.plan))
     is_live = any(may_change(one, run_rows(one), now=time.time()) for one in (own, *others))
-    shown = choose_variants(load_results(sweep))
+    results = load_results(sweep)
+    shown = choose_variants(results)
     every, baseline = REFRESH_S if is_live else None, sweep.plan.reference
-    read = partial(current, own, others, baseline)
-    st.fragment(show_head, run_every=every)(own, is_live, others, read)
-    for show_section in (show_curves, show_differences, show_table_of_verdicts, show_grid):
-        st.fragment(plain_section, run_every=every)(show_section, read, shown)
-    for name in FOLDED:
-        st.fragment(folded_section, run_every=every)(name, read, shown)
+    read = Reader(partial(current, own, others, baseline))
+    with read.holding(results):
+        st.fragment(show_head, run_every=every)(own, is_live, others, read)
+        for show_section in (show_curves, show_differences, show_table_of_verdicts, show_grid):
+            st.fragment(plain_section, run_every=every)(show_section, read, shown)
+        for name in FOLDED:
+            st.fragment(folded_section, run_every=every)(name, read, shown)
     st.fragment(folded_runs, run_every=every)(own, sweep, shown)
     show_form(own)
+
+
+class Reader:
+    """Gives the results: the same to all sections while the page is made, read anew to a section that reruns alone."""
+
+    def __init__(self, read: Callable[[], Results]) -> None:
+        self._read = read
+        self._held: Results | None = None
+
+    def __call__(self) -> Results:
+        return self._read() if self._held is None else self._held
+
+    @contextmanager
+    def holding(self, results: Results) -> Iterator[None]:
+        """Within it, these are the results."""
+        self._held = results
+        try:
+            yield
+        finally:
+            self._held = None
 
 
 @errors_on_page()
@@ -86,7 +109,8 @@ def show_head(sweep: StartedSweep, is_live: bool, others: Sequence[StartedSweep]
     """Show name, question, the verdict in one line, progress while runs train, and warnings about the numbers."""
     sweep = sweep.reread()  # a search adds trials
     rows, results = run_rows(sweep), read()
-    is_changing = any(may_change(one, run_rows(one), now=time.time()) for one in (sweep, *others))
+    is_changing = may_change(sweep, rows, now=time.time())
+    is_changing = is_changing or any(may_change(one, run_rows(one), now=time.time()) for one in others)
     if is_live and not is_changing:
         st.rerun()  # the whole page, which then is not refreshed any more
     plan = results.plan

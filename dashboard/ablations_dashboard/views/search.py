@@ -8,7 +8,6 @@ from ablations.errors import AblationsError
 from ablations.home.started_sweep import StartedSweep, read_sweep
 from ablations.report.documents.blocks import Folded
 from ablations.search.objective import is_maximised, title
-from ablations.search.optuna_study import ENOUGH_TRIALS, LEAST_TRIALS, importances
 from ablations.search.record import SearchRecord, read_search
 from ablations.search.tables import note, objective_text, space_table, trials_table
 from ablations.status.progress import run_rows
@@ -67,6 +66,8 @@ def is_search(sweep: StartedSweep, name: str) -> bool:
 
 def show_found(sweep: StartedSweep, record: SearchRecord) -> None:
     """Show the findings of finished trials."""
+    from ablations.search.optuna_study import ENOUGH_TRIALS, LEAST_TRIALS  # loads Optuna
+
     st.markdown(in_markdown(f"{note(record, sweep.plan.reference)}."))
     titles = [title(one) for one in record.objectives]
     chosen = titles[0]
@@ -96,6 +97,8 @@ def show_found(sweep: StartedSweep, record: SearchRecord) -> None:
 
 def importances_of(sweep: StartedSweep, record: SearchRecord, objective: int) -> dict[str, float]:
     """The importance of every setting of the space, from the finished trials."""
+    from ablations.search.optuna_study import importances
+
     search = load_sweep(sweep.folder / "sweep.yaml").search
     if search is None:
         raise AblationsError(f"{sweep.folder / 'sweep.yaml'}: has no search, but search.json beside it belongs to one")

@@ -10,8 +10,10 @@ folders. The sweep file is not read again, because it may have been edited.
 
 import json
 import shlex
+import time
 from contextlib import suppress
 from dataclasses import asdict, dataclass, field, fields
+from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
@@ -23,6 +25,7 @@ from ablations.fit.options import FitOptions, FitSettings
 from ablations.home.labels import PlannedRun as PlannedRun
 from ablations.home.labels import PlannedVariant as PlannedVariant
 from ablations.home.labels import StudySize, run_name
+from ablations.home.source import JUST_NOW_NS
 from ablations.terminal.short_names import axes_in
 from ablations.text import counted, four_digits
 from scalerl.credentials import command_without_secrets, values_without_secrets
@@ -124,30 +127,46 @@ class Plan:
 
     @classmethod
     def read(cls, path: Path) -> "Plan":
-        """Read a plan; raises AblationsError if the file is missing or is not a plan.
+        """Read a plan; raises AblationsError if the file is missing or is not a plan. An unchanged file is read once.
 
         Passwords, which plans of earlier versions may hold, are hidden.
         """
         try:
-            content = parsed_json(path.read_bytes())
-        except FileNotFoundError:
-            raise AblationsError(f"{path}: no such plan; to create one, run `platform sweep FILE`") from None
-        except ValueError as error:
-            raise AblationsError(f"{path}: not a plan ({error}); to recreate it, run `platform sweep FILE`") from error
-        try:
-            content.pop("total_gpu_hours", None)  # plans of earlier versions have it, nearly always null
-            for variant in content["variants"]:  # plans of earlier versions have the axes in names only
-                variant.setdefault("axes", dict(axes_in(variant["name"])))
-            plan = checked(without_passwords(content), _PLAN)
-            checked(plan.fit, _FIT)
-            return plan
-        except (KeyError, TypeError, AttributeError, ValueError) as error:
-            keys = ", ".join(known.name for known in fields(cls))
-            raise AblationsError(f"{path}: not a plan ({error}); the keys of a plan are {keys}") from error
+            found = path.stat()
+        except OSError:
+            return _read(path)  # which says what is wrong
+        if time.time_ns() - found.st_mtime_ns <= JUST_NOW_NS:
+            return _read(path)
+        return _read_once(path, found.st_size, found.st_mtime_ns, found.st_ino)
 
     def write(self, path: Path) -> None:
         path.parent.mkdir(parents=True, exist_ok=True)
         write_atomically(path, json.dumps(asdict(self), indent=1).encode())
+
+
+@lru_cache(maxsize=64)
+def _read_once(path: Path, *written: int) -> Plan:
+    """The plan in a file of this size, time and place on the disk."""
+    return _read(path)
+
+
+def _read(path: Path) -> Plan:
+    try:
+        content = parsed_json(path.read_bytes())
+    except FileNotFoundError:
+        raise AblationsError(f"{path}: no such plan; to create one, run `platform sweep FILE`") from None
+    except ValueError as error:
+        raise AblationsError(f"{path}: not a plan ({error}); to recreate it, run `platform sweep FILE`") from error
+    try:
+        content.pop("total_gpu_hours", None)  # plans of earlier versions have it, nearly always null
+        for variant in content["variants"]:  # plans of earlier versions have the axes in names only
+            variant.setdefault("axes", dict(axes_in(variant["name"])))
+        plan = checked(without_passwords(content), _PLAN)
+        checked(plan.fit, _FIT)
+        return plan
+    except (KeyError, TypeError, AttributeError, ValueError) as error:
+        keys = ", ".join(known.name for known in fields(Plan))
+        raise AblationsError(f"{path}: not a plan ({error}); the keys of a plan are {keys}") from error
 
 
 def without_passwords(content: dict[str, Any]) -> dict[str, Any]:

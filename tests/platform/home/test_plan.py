@@ -1,6 +1,7 @@
 """The plan: what is written is read back, and a broken file says so."""
 
 import json
+import os
 from dataclasses import asdict, replace
 
 import pytest
@@ -34,6 +35,27 @@ def test_a_plan_is_read_as_it_was_written(tmp_path):
     assert Plan.read(tmp_path / "sweeps" / "loo" / "plan.json") == PLAN
     with pytest.raises(AblationsError, match=r"plan\.json: no such plan; to create one, run `platform sweep FILE`"):
         Plan.read(tmp_path / "plan.json")
+
+
+def test_an_unchanged_plan_is_read_once_and_a_changed_one_again(tmp_path):
+    file = tmp_path / "plan.json"
+    PLAN.write(file)
+    os.utime(file, (1e9, 1e9))
+    first = Plan.read(file)
+    assert Plan.read(file) is first
+    replace(PLAN, sweep="olo").write(file)  # as many bytes
+    os.utime(file, (1e9, 1e9 + 1))
+    assert Plan.read(file).sweep == "olo"
+
+
+def test_a_plan_written_just_now_is_read_again_since_its_time_may_not_show_a_further_change(tmp_path):
+    file = tmp_path / "plan.json"
+    PLAN.write(file)
+    now = file.stat().st_mtime_ns
+    assert Plan.read(file) == PLAN
+    file.write_text(file.read_text().replace('"loo"', '"olo"'))
+    os.utime(file, ns=(now, now))
+    assert Plan.read(file).sweep == "olo"
 
 
 def test_compute_is_told_in_the_unit_of_the_plans_clock():
