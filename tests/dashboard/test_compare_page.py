@@ -36,7 +36,7 @@ from ablations.study.sweep import Stop
 from ablations_dashboard.reading import cache
 from ablations_dashboard.reading.cache import load_results, may_change
 from ablations_dashboard.reading.run_log import load_metrics
-from ablations_dashboard.views.compare import FOLDED, Reader
+from ablations_dashboard.views.compare import FOLDED, ResultsOfPage
 from scalerl.run.idle_steps import ALL_REWARDS_EQUAL
 
 
@@ -275,7 +275,7 @@ def test_the_part_that_runs_again_counts_trials_done_since_and_says_what_breaks_
 
 def test_the_sections_of_a_page_share_one_reading_and_one_that_runs_again_reads_anew():
     asked = []
-    read = Reader(lambda: asked.append("") or f"reading {len(asked)}")
+    read = ResultsOfPage(lambda: asked.append("") or f"reading {len(asked)}")
     with read.holding("of the page"):
         assert [read(), read()] == ["of the page", "of the page"]
     assert [read(), read()] == ["reading 1", "reading 2"]

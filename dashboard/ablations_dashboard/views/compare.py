@@ -64,7 +64,7 @@ def show() -> None:
     results = load_results(sweep)
     shown = choose_variants(results)
     every, baseline = REFRESH_S if is_live else None, sweep.plan.reference
-    read = Reader(partial(current, own, others, baseline))
+    read = ResultsOfPage(partial(current, own, others, baseline))
     with read.holding(results):
         st.fragment(show_head, run_every=every)(own, is_live, others, read)
         for show_section in (show_curves, show_differences, show_table_of_verdicts, show_grid):
@@ -75,7 +75,7 @@ def show() -> None:
     show_form(own)
 
 
-class Reader:
+class ResultsOfPage:
     """Gives the results: the same to all sections while the page is made, read anew to a section that reruns alone."""
 
     def __init__(self, read: Callable[[], Results]) -> None:
