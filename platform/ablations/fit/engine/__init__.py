@@ -7,7 +7,9 @@ noise            sampling noise and autocorrelated run noise
 sums             weighted sums over readings, in the eigenbasis of the noise
 zoom             finds the region of shapes that holds the posterior
 truncated        standard normals between two bounds
-grid_density     log density of every shape and noise on a grid
+grid_density     log density of every shape and noise, given their sums
+chebyshev        polynomials in the shape, through a few points of a box
+shape_density    sums and log density of the shapes in a box: by their curves, or for many readings by polynomials
 posterior        draws of all parameters, given the readings
 lack_of_fit      p-value of eq. 1 against curves that end differently
 ceiling_profile  profile likelihood of A: misfit of the best curve at each fixed A, without the prior

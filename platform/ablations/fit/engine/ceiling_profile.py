@@ -15,6 +15,8 @@ CHI_SQUARED_95 = 3.84
 """A ceiling whose deviance exceeds the smallest by less than this is not ruled out at 95 %."""
 ZOOM_SHAPE = (15, 15)
 NUM_ZOOMS = 3
+ROUNDING_SHARE = 1e-12
+"""More than the rounding of a deviance, as a share of that of a curve at 0."""
 
 
 def ceiling_profile(
@@ -23,25 +25,50 @@ def ceiling_profile(
     """The least deviance over (r, p, q) at each ceiling A, given the noise and a prior of r.
 
     e' Cov^-1 e + (r - value)^2 / variance, e = y - r (1 - g) - A g.
+
+    Of the coarse grid, only nodes are computed whose deviance under a larger, independent noise does not exceed that of
+    one node under this noise: no other node can be the best.
     """
-    coarse = grid_nodes(family, x)
-    sums = _sums(coarse, y, noise)
+    coarse, whole = grid_nodes(family, x), family.box(x)
+    equal = _equal_sums(coarse, y, noise.most_variance)
+    white = noise.whiten(np.stack([np.ones(y.size), y], axis=1)).T
+
+    def deviance(g: np.ndarray, ceiling: float) -> np.ndarray:
+        return _deviance(_sums(noise.whiten(g.T).T, *white), ceiling, prior)
+
     least = []
-    for ceiling in np.atleast_1d(A):
-        deviance = _deviance(sums, float(ceiling), prior)
-        found, nodes, box, shape = float(deviance.min()), coarse, family.box(x), GRID_SHAPE
+    for ceiling in map(float, np.atleast_1d(A)):
+        at_least = _deviance(equal, ceiling, prior)
+        first = int(at_least.argmin())
+        limit = float(deviance(coarse.g[[first]], ceiling)[0]) + ROUNDING_SHARE * float(equal.y_y)
+        near = np.flatnonzero(at_least <= limit)
+        found = deviance(coarse.g[near], ceiling)
+        best, nodes, box, shape = int(near[found.argmin()]), coarse, whole, GRID_SHAPE
+        lowest = float(found.min())
         for _ in range(NUM_ZOOMS):
-            best = int(np.argmin(deviance))
-            box = box_around(nodes, best, box, shape, family.box(x), margin=1.5)
+            box = box_around(nodes, best, box, shape, whole, margin=1.5)
             nodes, shape = box_nodes(family, x, box, ZOOM_SHAPE), ZOOM_SHAPE
-            deviance = _deviance(_sums(nodes, y, noise), float(ceiling), prior)
-            found = min(found, float(deviance.min()))
-        least.append(found)
+            found = deviance(nodes.g, ceiling)
+            best, lowest = int(found.argmin()), min(lowest, float(found.min()))
+        least.append(lowest)
     return np.array(least)
 
 
-def _sums(nodes: Nodes, y: np.ndarray, noise: AR1) -> Sums:
-    g, y, one = nodes.g @ noise.whitening.T, noise.whitening @ y, noise.whitening.sum(axis=1)
+def _equal_sums(nodes: Nodes, y: np.ndarray, variance: float) -> Sums:
+    """The sums of every node for independent readings of this variance."""
+    g_g, g, g_y = nodes.sum_gg / variance, nodes.sum_g / variance, nodes.sum_gy(y) / variance
+    return Sums(
+        u_u=y.size / variance - 2 * g + g_g,
+        u_g=g - g_g,
+        g_g=g_g,
+        u_y=y.sum() / variance - g_y,
+        g_y=g_y,
+        y_y=np.array(y @ y / variance),
+    )
+
+
+def _sums(g: np.ndarray, one: np.ndarray, y: np.ndarray) -> Sums:
+    """The sums of whitened curves, one a row."""
     u, g_g, g_y = one - g, np.einsum("ij,ij->i", g, g), g @ y
     return Sums(
         u_u=np.einsum("ij,ij->i", u, u), u_g=g @ one - g_g, g_g=g_g, u_y=one @ y - g_y, g_y=g_y, y_y=np.array(y @ y)

@@ -26,7 +26,7 @@ def lack_of_fit(x: np.ndarray, y: np.ndarray, best: Solution, noise: AR1) -> flo
     """
     fitted = y - best.residuals
     towards = solve(WEIBULL, x, fitted, variance=1.0, prior=Prior()).residuals
-    whitened = noise.whitening @ np.column_stack([best.jacobian, towards, best.residuals])
+    whitened = noise.whiten(np.column_stack([best.jacobian, towards, best.residuals]))
     basis = np.linalg.qr(whitened[:, :-2])[0]
     d, e = (whitened[:, -2:] - basis @ (basis.T @ whitened[:, -2:])).T
     length = float(np.sqrt(d @ d))

@@ -73,10 +73,16 @@ class AR1:
         self.run_variance, self.rho = run_variance, rho
         self.variance = sampling_variance + run_variance
         lags = np.abs(np.subtract.outer(np.arange(num_points), np.arange(num_points)))
-        covariance = run_variance * (round(rho, 3) ** np.arange(num_points))[lags]
+        rounded = round(rho, 3)
+        covariance = run_variance * (rounded ** np.arange(num_points))[lags]
         covariance[np.diag_indices(num_points)] += sampling_variance
-        self.whitening = solve_triangular(np.linalg.cholesky(covariance), np.eye(num_points), lower=True)
-        """W with W' W = Cov^-1, so that W e has independent entries of variance 1."""
+        self.most_variance = sampling_variance + run_variance * (1 + rounded) / (1 - rounded)
+        """At least every eigenvalue of Cov, as the limit of a row's sum is (Gershgorin): e' Cov^-1 e >= e'e / this."""
+        self._root = np.linalg.cholesky(covariance)
+
+    def whiten(self, columns: np.ndarray) -> np.ndarray:
+        """W `columns`, with W' W = Cov^-1, so that noise becomes independent entries of variance 1."""
+        return np.asarray(solve_triangular(self._root, columns, lower=True, check_finite=False))
 
     @property
     def autocorrelation(self) -> float:
@@ -85,12 +91,12 @@ class AR1:
 
     def deviance(self, residuals: np.ndarray) -> float:
         """The quadratic form e' Cov^-1 e."""
-        return float(np.sum((self.whitening @ residuals) ** 2))
+        return float(np.sum(self.whiten(residuals) ** 2))
 
     def best_level(self, y: np.ndarray, prior: Prior) -> float:
         """The constant that best fits `y` and its prior, by generalised least squares."""
-        one = self.whitening.sum(axis=1)
-        top = float(one @ (self.whitening @ y)) + prior.value / prior.variance
+        one, y = self.whiten(np.stack([np.ones(y.size), y], axis=1)).T
+        top = float(one @ y) + prior.value / prior.variance
         return top / (float(one @ one) + 1 / prior.variance)
 
 

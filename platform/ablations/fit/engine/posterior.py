@@ -12,7 +12,6 @@ Draws are jittered within the grid cells and reweighted by the exact density, so
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass, fields
 from typing import NamedTuple
 from zlib import crc32
 
@@ -20,16 +19,14 @@ import numpy as np
 
 from ablations.fit.engine.anchor import Anchor
 from ablations.fit.engine.family import Box, Family
-from ablations.fit.engine.grid_density import log_density_of_shapes
 from ablations.fit.engine.noise import Noise
-from ablations.fit.engine.projection import Nodes, box_nodes
-from ablations.fit.engine.sums import Sums, sums_of_each, weighted_sums
+from ablations.fit.engine.projection import grid_sides
+from ablations.fit.engine.shape_density import Cells, CurveModel, SumsOfCells, density_of_box
+from ablations.fit.engine.sums import Sums
 from ablations.fit.engine.truncated import LEAST_SHARE, log_between, truncated_normals
 from ablations.fit.engine.zoom import FINE, Fineness, widened, zoomed_box
 
 NUM_POSTERIOR_DRAWS = 2000
-NODES_AT_ONCE = 2000
-"""Shapes of all autocorrelations whose density is computed at once, so that arrays stay in the processor's cache."""
 FLAT_ANCHOR = Anchor(value=0.5, own_variance=4.0)
 """An almost flat prior of R_0: it varies by 3 % between the bounds 0 and 1."""
 
@@ -81,26 +78,6 @@ class Draws(NamedTuple):
         return np.mean(_exp(log_density), axis=1) / np.sqrt(2 * np.pi)
 
 
-@dataclass(frozen=True, kw_only=True, eq=False)
-class CurveModel:
-    """Readings `y` at `x` = ln(C / C_max), with the models considered: a family of curves, noises, anchors."""
-
-    family: Family
-    x: np.ndarray
-    y: np.ndarray
-    noise: Noise
-    anchors: Sequence[Anchor]
-
-
-class Cells(NamedTuple):
-    """Grid cells, one per entry, as indices of rho, s, anchor and node; rho ascends."""
-
-    rho: np.ndarray
-    s: np.ndarray
-    anchor: np.ndarray
-    node: np.ndarray
-
-
 class Linear(NamedTuple):
     """The Gaussian of (r, A) for each entry, and the log probability of the readings including the bounds of A."""
 
@@ -133,18 +110,17 @@ def sample(
     model = CurveModel(family=family, x=x, y=y, noise=noise, anchors=anchors)
     # Seed from the readings: the draws of two curves are subtracted as if independent.
     rng = np.random.default_rng(crc32(y.tobytes()))
-    nodes, box, log_density, density = _grid(model, variance, fineness)
-    cells = Cells(*np.unravel_index(_systematic(density.ravel(), num_draws, rng), density.shape))
+    grid = _grid(model, variance, fineness)
+    cells = Cells(*np.unravel_index(_systematic(grid.density.ravel(), num_draws, rng), grid.density.shape))
     # Jitter each shape within its cell.
     p, q = (
         np.clip(values[cells.node] + (hi - lo) / max(1, num - 1) * (rng.random(num_draws) - 0.5), *whole)
-        for values, (lo, hi), num, whole in zip((nodes.p, nodes.q), box, fineness.shape, family.box(x), strict=True)
+        for values, (lo, hi), num, whole in zip((grid.p, grid.q), grid.box, fineness.shape, family.box(x), strict=True)
     )
-    g = family.basis(x, p[:, None], q[:, None])
-    linear = _linear_of_cells(model, g, cells)
+    linear = _linear_of_cells(model, grid.sums(p, q, cells), cells)
     r, A, r_inside = _draw_linear_part(linear, rng)
     # Weight each draw by the change of density within its cell.
-    log_weight = linear.log_evidence + family.log_prior(p, q) - log_density[cells]
+    log_weight = linear.log_evidence + family.log_prior(p, q) - grid.log_density[cells]
     log_weight += np.log(np.maximum(r_inside, LEAST_SHARE))
     drawn = Draws(
         r=r,
@@ -154,42 +130,38 @@ def sample(
         run_sd=np.sqrt(noise.run_variances)[cells.s],
         rho=noise.rhos[cells.rho],
         anchor=cells.anchor,
-        g_end=g[:, -1],
+        g_end=family.basis(x[-1], p, q),
         A_mean=linear.A_mean,
         A_sd=np.sqrt(linear.A_variance),
     )
     return drawn.of(rng.permutation(_systematic(_exp(log_weight - log_weight.max()), num_draws, rng)))
 
 
-def _grid(model: CurveModel, variance: float, fineness: Fineness) -> tuple[Nodes, Box, np.ndarray, np.ndarray]:
-    """Nodes over a box of shapes with almost no density at its edge, the box, and the log posterior density and the
-    density of each (rho, s, anchor, node), up to a constant.
-    """
-    family, x, y = model.family, model.x, model.y
-    box = zoomed_box(family, x, y, anchors=model.anchors, variance=variance, fineness=fineness)
+class ShapeGrid(NamedTuple):
+    """A regular grid over a box of shapes with almost no density at its edge."""
+
+    box: Box
+    p: np.ndarray
+    q: np.ndarray
+    """Shapes, one per node."""
+    log_density: np.ndarray
+    density: np.ndarray
+    """The posterior density of each (rho, s, anchor, node), up to a constant."""
+    sums: SumsOfCells
+
+
+def _grid(model: CurveModel, variance: float, fineness: Fineness) -> ShapeGrid:
+    family = model.family
+    box = zoomed_box(family, model.x, model.y, anchors=model.anchors, variance=variance, fineness=fineness)
     while True:
-        nodes = box_nodes(family, x, box, fineness.shape)
-        log_density = _log_density(model, nodes)
+        log_density, sums = density_of_box(model, box, fineness.shape)
         log_density -= log_density.max()
         density = _exp(log_density)
-        wider = widened(density.sum(axis=(0, 1, 2)), box, family.box(x), fineness)
+        wider = widened(density.sum(axis=(0, 1, 2)), box, family.box(model.x), fineness)
         if wider is None:
-            return nodes, box, log_density, density
+            p, q = grid_sides(box, fineness.shape)
+            return ShapeGrid(box, np.repeat(p, q.size), np.tile(q, p.size), log_density, density, sums)
         box = wider
-
-
-def _log_density(model: CurveModel, nodes: Nodes) -> np.ndarray:
-    noise = model.noise
-    y, one = model.y @ noise.axes, noise.axes.sum(axis=1)
-    s, log_precision = noise.run_variances[:, None], noise.log_precisions[..., None]
-    found = np.empty((*noise.log_precisions.shape, len(model.anchors), nodes.p.size))
-    at_once = max(NODES_AT_ONCE // nodes.p.size, 1)
-    for start in range(0, len(noise.rhos), at_once):
-        rhos = slice(start, start + at_once)
-        sums = weighted_sums(noise.axes[rhos].mT @ nodes.g.T, y[rhos], one[rhos], noise.precisions[rhos])
-        found[rhos] = log_density_of_shapes(sums, log_precision[rhos], s, model.anchors)
-    found += model.family.log_prior(nodes.p, nodes.q)
-    return found
 
 
 def _linear(sums: Sums, log_precision: np.ndarray, v: np.ndarray, m: np.ndarray, probability: np.ndarray) -> Linear:
@@ -217,15 +189,9 @@ def _linear(sums: Sums, log_precision: np.ndarray, v: np.ndarray, m: np.ndarray,
     )
 
 
-def _linear_of_cells(model: CurveModel, g: np.ndarray, cells: Cells) -> Linear:
-    """The Gaussian of (r, A) for each draw, given its curve `g` and the noise and anchor of its cell."""
-    noise, parts = model.noise, []
-    ends = np.searchsorted(cells.rho, np.arange(len(noise.rhos) + 1))  # the draws of one rho follow each other
-    for rho, axes in enumerate(noise.axes):
-        rows = slice(ends[rho], ends[rho + 1])
-        precisions = noise.precisions[rho, cells.s[rows]]
-        parts.append(sums_of_each(g[rows] @ axes, model.y @ axes, axes.sum(axis=0), precisions))
-    sums = Sums(**{each.name: np.concatenate([getattr(part, each.name) for part in parts]) for each in fields(Sums)})
+def _linear_of_cells(model: CurveModel, sums: Sums, cells: Cells) -> Linear:
+    """The Gaussian of (r, A) for each draw, given its sums and the noise and anchor of its cell."""
+    noise = model.noise
     run_variance = noise.run_variances[cells.s]
     variances = np.stack([anchor.variance(run_variance) for anchor in model.anchors])
     return _linear(

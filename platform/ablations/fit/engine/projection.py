@@ -141,13 +141,23 @@ def _cached_rough_nodes(family: Family, x_bytes: bytes) -> Nodes:
 
 def box_nodes(family: Family, x: np.ndarray, box: Box, shape: tuple[int, int]) -> Nodes:
     """A regular grid of `shape` over `box`, including the edges; a single q if the family has none."""
+    p, q = grid_sides(box, shape)
+    return Nodes(p=np.repeat(p, q.size), q=np.tile(q, p.size), g=curves_on_grid(family, x, p, q))
+
+
+def grid_sides(box: Box, shape: tuple[int, int]) -> tuple[np.ndarray, np.ndarray]:
+    """p and q along the sides of a regular grid over `box`."""
     p, q = (
         lo + np.arange(num if hi > lo else 1) * ((hi - lo) / (num - 1))
         for (lo, hi), num in zip(box, shape, strict=True)
     )
+    return p, q
+
+
+def curves_on_grid(family: Family, x: np.ndarray, p: np.ndarray, q: np.ndarray) -> np.ndarray:
+    """The basis at `x` for every pair of these p and q, one a row, p slowest."""
     # What depends on p alone is computed once for all q.
-    g = family.basis(x, p[:, None, None], q[:, None]).reshape(-1, x.size)
-    return Nodes(p=np.repeat(p, q.size), q=np.tile(q, p.size), g=g)
+    return family.basis(x, p[:, None, None], q[:, None]).reshape(-1, x.size)
 
 
 def box_around(

@@ -170,3 +170,26 @@ def test_hubers_readings_give_hubers_fit():
     assert (found.r, found.r + found.a, found.p, found.q) == pytest.approx(expected.x, abs=2e-4)
     plain = solve(SIGMOID, x, y, variance=1.0, prior=Prior())
     assert abs(plain.r + plain.a - 0.7) > 2 * abs(found.r + found.a - 0.7)
+
+
+@pytest.mark.parametrize("rho", [0.0, 0.6, 0.9])
+@pytest.mark.parametrize("sd", [1e-5, 0.004, 0.03])
+def test_the_profile_passes_over_no_node_that_could_be_the_best(rho, sd, monkeypatch):
+    x = np.log(np.linspace(0.02, 1, 50))
+    y = law(x, 0.7, 1.6, 0.3, 0.25) + sd * np.random.default_rng(2).standard_normal(x.size)
+    noise = AR1(y.size, sampling_variance=sd**2, run_variance=sd**2, rho=rho)
+    given = {"noise": noise, "prior": Prior(value=START, variance=4e-4)}
+    A = np.array([0.5, 0.7, 1.0])
+    found = ceiling_profile(SIGMOID, x, y, A, **given)
+    monkeypatch.setattr("ablations.fit.engine.ceiling_profile.ROUNDING_SHARE", np.inf)  # passes over none
+    assert found == pytest.approx(ceiling_profile(SIGMOID, x, y, A, **given), rel=1e-9, abs=1e-13 / sd**2)
+
+
+@pytest.mark.parametrize("rho", [0.0, 0.6, 0.93])
+def test_no_noise_is_larger_than_its_limit(rho):
+    noise = AR1(40, sampling_variance=1e-4, run_variance=2e-4, rho=rho)
+    dense = covariance(40, 2e-4, rho)
+    assert np.linalg.eigvalsh(dense).max() <= noise.most_variance * (1 + 1e-12)
+    columns = np.random.default_rng(0).standard_normal((40, 3))
+    white = noise.whiten(columns)
+    assert white.T @ white == pytest.approx(columns.T @ np.linalg.inv(dense) @ columns)
