@@ -4,8 +4,10 @@ A worker's result is bit-identical to this process's own, since each fit uses on
 dies, this process reads the runs that are left, and reports errors.
 """
 
+import multiprocessing
 import os
 import signal
+import sys
 import threading
 import time
 from collections.abc import Iterator, Sequence
@@ -81,10 +83,7 @@ def _fitted(wanted: Sequence[WantedRun], missing: Sequence[int], num_workers: in
     """Each missing reading with its index, in order of completion; this process reads what no worker has."""
     left = dict.fromkeys(missing)
     if num_workers > 1:
-        from joblib.externals.loky import ProcessPoolExecutor  # few commands need workers
-
-        environment = KEEP_MEMORY | os.environ
-        pool = ProcessPoolExecutor(num_workers, initializer=_begin, initargs=(os.getpid(),), env=environment)
+        pool = _pool(num_workers)
         try:
             numbers: dict[Any, int] = {pool.submit(_read, wanted[number]): number for number in missing}
             for future in as_completed(numbers):
@@ -95,6 +94,21 @@ def _fitted(wanted: Sequence[WantedRun], missing: Sequence[int], num_workers: in
             pool.shutdown(kill_workers=True)
     for number in left:
         yield number, wanted[number].read()
+
+
+def _pool(num_workers: int) -> Any:
+    """Workers forked from this process, which have all its imports; if it has other threads, one of which may hold a
+    lock, or is not on Linux, workers that import for themselves."""
+    from joblib.externals.loky import ProcessPoolExecutor  # few commands need workers
+
+    is_alone = sys.platform == "linux" and threading.active_count() == 1
+    return ProcessPoolExecutor(
+        num_workers,
+        context=multiprocessing.get_context("fork") if is_alone else None,
+        initializer=_begin,
+        initargs=(os.getpid(),),
+        env=KEEP_MEMORY | os.environ,
+    )
 
 
 def _begin(parent: int) -> None:

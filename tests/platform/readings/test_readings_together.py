@@ -4,6 +4,7 @@ import os
 import signal
 import subprocess
 import sys
+import threading
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -55,21 +56,36 @@ def watched(wanted, tmp_path):
     return watched
 
 
+@pytest.fixture(params=["alone", "with a thread"])
+def threads(request):
+    """This process, alone or with another thread, which makes it start workers in another way."""
+    done = threading.Event()
+    assert threading.active_count() == 1
+    if request.param != "alone":
+        threading.Thread(target=done.wait, daemon=True).start()
+    yield
+    done.set()
+
+
+@pytest.mark.usefixtures("threads")
 def test_two_processes_find_to_the_bit_what_one_finds_and_keep_it(watched):
     wanted, num_workers = watched()
+    before = set(psutil.Process().children())
     told = []
     found = readings_of_runs(wanted, workers=2, done=lambda count, of: told.append((count, of)))
     assert told == [(count, FEWEST) for count in range(1, FEWEST + 1)]
     expected = [tree_bytes(read_log(one.folder, one.name, one.settings)) for one in wanted]
     assert [tree_bytes(one) for one in found] == expected
     assert num_workers() == 2
-    assert [one for one in psutil.Process().children() if "popen_loky" in " ".join(one.cmdline())] == []
+    left = set(psutil.Process().children()) - before
+    assert [one for one in left if "resource_tracker" not in " ".join(one.cmdline())] == []
 
     again = readings_of_runs(wanted, workers=2, done=lambda count, of: told.append((count, of)))
     assert [tree_bytes(one) for one in again] == expected
     assert len(told) == FEWEST
 
 
+@pytest.mark.usefixtures("threads")
 def test_what_workers_that_die_had_in_hand_is_done_here(watched):
     wanted, num_workers = watched(is_deadly=True)
     found = readings_of_runs(wanted, workers=2)
