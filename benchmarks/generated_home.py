@@ -84,7 +84,8 @@ def write_home(path: Path, size: Size) -> StartedSweep:
     file.parent.mkdir(parents=True)
     file.write_text(json.dumps(sweep_file(size), indent=1))  # JSON is YAML
     study = expand(file)
-    sweep = StartedSweep(home=home, plan=make_plan(study, NAME, budget=None, command=f"platform sweep {file}"))
+    command = f"platform sweep {file} {home.option}"
+    sweep = StartedSweep(home=home, plan=make_plan(study, NAME, budget=None, command=command))
     sweep.write_plan()
     truths = dict(zip((variant.name for variant in study.variants), laws(size.variants), strict=True))
     for run in study.runs:

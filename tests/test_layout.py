@@ -70,6 +70,22 @@ def test_the_contracts_of_imports_ignore_none_and_leave_out_no_file():
     ] == []
 
 
+def test_no_process_of_ours_imports_from_the_folder_in_which_a_command_is_given():
+    """With -P: `python -m` would take somebody's six.py for the library that pandas imports."""
+    found, without = 0, []
+    for package in ("platform/ablations", "trainer/scalerl", "dashboard/ablations_dashboard"):
+        for path in (REPOSITORY / package).rglob("*.py"):
+            for node in ast.walk(ast.parse(path.read_text())):
+                if not isinstance(node, ast.List) or ast.unparse(node).partition(",")[0] != "[sys.executable":
+                    continue
+                words = [ast.unparse(one) for one in node.elts]
+                found += 1
+                if {"'-m'", "'-c'"} & {*words} and "'-P'" not in words:
+                    without.append(f"{path.relative_to(REPOSITORY)}:{node.lineno}")
+    assert without == []
+    assert found > 10
+
+
 def test_no_public_name_has_two_meanings():
     places: dict[str, set[str]] = {}
     for root in ("platform/ablations", "trainer/scalerl", "dashboard/ablations_dashboard"):

@@ -32,7 +32,7 @@ def test_the_page_forecasts_every_variant_at_twice_the_budget(monkeypatch, finis
     reference, less, *_ = table["− scalerl"]
     assert np.isnan(reference)
     assert -0.1 < less < 0
-    assert "`platform forecast loo --budget 2x`" in captions(page)
+    assert f"`platform forecast loo --budget 2x --home {finished.home.path}`" in captions(page)
     assert "forecasts of the 3 finished runs were off" in captions(page)
     crossings = page.dataframe[1].value
     assert list(crossings["variant"]) == list(TRUTH)

@@ -71,7 +71,8 @@ def show_forecast(results: Results) -> None:
         show_figure(chart, name=f"{plan.sweep}-chances")
     st.caption(FORECAST_LEGEND)
     show_document(forecast_document(found, plan.compute_name), scope=plan.sweep)
-    st.caption(f"{in_code(f'platform forecast {plan.sweep} --budget {times}x')} prints the same tables.")
+    command = f"platform forecast {plan.sweep} --budget {times}x{results.sweep.home.end_of_command}"
+    st.caption(f"{in_code(command)} prints the same tables.")
     show_backtest(results)
 
 

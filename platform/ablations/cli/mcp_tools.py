@@ -287,7 +287,7 @@ class Tools:
                 return _result(f"{path}: {NOT_FOR_AGENTS}: {', '.join(folders)}", is_error=True)
         line = [command, "--json", f"--home={self.home.path}", *shell_words([*arguments, *words], **options)]
         done = subprocess.run(
-            [sys.executable, "-m", "ablations.cli", *line],
+            [sys.executable, "-P", "-m", "ablations.cli", *line],
             env=os.environ | {READ_FROM: os.pathsep.join(folders)},
             stdin=subprocess.DEVNULL,
             capture_output=True,
@@ -326,7 +326,7 @@ def start_in_background(
     home.require_writable()
     log = home.sweep(sweep) / "background.log"
     log.parent.mkdir(parents=True, exist_ok=True)
-    command = [sys.executable, "-m", "ablations.cli", "sweep", "--json", f"--home={home.path}", *arguments]
+    command = [sys.executable, "-P", "-m", "ablations.cli", "sweep", "--json", f"--home={home.path}", *arguments]
     with log.open("ab") as printed:
         process = subprocess.Popen(
             command,

@@ -1,6 +1,5 @@
 """The commands by which runs enter and leave a home folder: export, import."""
 
-import sys
 from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -19,7 +18,7 @@ from ablations.cli.options import (
     SweepArgument,
     refuse_idle,
 )
-from ablations.cli.output import tell
+from ablations.cli.output import command_given, tell
 from ablations.cli.read import check_cutoff, foreign_runs, given
 from ablations.errors import AblationsError
 from ablations.fit.options import FitLoss
@@ -30,7 +29,6 @@ from ablations.running.archive import export_sweep
 from ablations.running.ending import refuse_while_going
 from ablations.terminal.progress_bar import progress_bar
 from ablations.text import counted
-from scalerl.credentials import command_without_secrets
 
 if TYPE_CHECKING:
     from ablations.imports.orders import Foreign
@@ -190,7 +188,7 @@ def import_foreign(
     """Import runs of other trainers and say what was added; returns the name of each sweep."""
     from ablations.imports.import_runs import import_runs
 
-    command = command_without_secrets(["platform", *sys.argv[1:]])
+    command = command_given(home)
     names = []
     for order in foreign.orders(name, command=command, reference=reference, fits=fits):
         with progress_bar("reading logs") as done:

@@ -1,6 +1,7 @@
 """What the commands print."""
 
 import json
+import os
 import shlex
 import sys
 from collections.abc import Mapping, Sequence
@@ -17,7 +18,7 @@ from ablations.report.documents.blocks import Cell, table_of_rows
 from ablations.report.writers.terminal import print_document
 from ablations.terminal.screen import Screen
 from ablations.terminal.visible import made_visible
-from scalerl.credentials import without_secrets
+from scalerl.credentials import command_without_secrets, without_secrets
 
 SCHEMA = 2
 """Version of all JSON documents. A new key keeps the number; a key that is removed or changes its meaning raises the
@@ -72,6 +73,14 @@ def own_command() -> str:
     """The name by which the user called `platform`, so that printed commands can be pasted."""
     called = Path(sys.argv[0])
     return shlex.quote(sys.argv[0]) if called.name == "platform" and called.parent != Path() else "platform"
+
+
+def command_given(home: Home) -> str:
+    """This command as a plan keeps it, with the home folder that ABLATIONS_HOME chose; passwords are hidden."""
+    verb, *words = sys.argv[1:] or [""]
+    is_named = any(word.partition("=")[0] == "--home" for word in words)
+    chosen = shlex.split(home.option) if os.environ.get("ABLATIONS_HOME") and not is_named else []
+    return command_without_secrets(["platform", verb, *chosen, *words])
 
 
 def pages_command(home: Home) -> str:

@@ -1,7 +1,6 @@
 """The command that reproduces a figure of the paper: reproduce. Designs a study, trains it, writes its card."""
 
 import json
-import sys
 from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -25,7 +24,7 @@ from ablations.cli.options import (
     YesOption,
     files_begun,
 )
-from ablations.cli.output import console, print_json
+from ablations.cli.output import command_given, console, print_json
 from ablations.cli.training import TrainingOptions, train_runs
 from ablations.cli.unfinished import unfinished_code
 from ablations.errors import AblationsError, Place
@@ -38,7 +37,6 @@ from ablations.running.shortening import sized
 from ablations.study.expand import Study, expand, with_seeds
 from ablations.terminal.screen import Screen
 from ablations.text import at_scale, compute_text, counted
-from scalerl.credentials import command_without_secrets
 from scalerl.errors import ScaleRLError
 from scalerl.recipe.command import AnyRecipe, CommandRecipe
 from scalerl.run.run_folder import write_atomically
@@ -149,7 +147,7 @@ def train_one(
     sweep = sweep_name(written, scale)
     wanted = None if asked is None else budget_of(written, asked)
     study, budget = designed(written, home, sweep, as_written=as_written, wanted=wanted, out=out)
-    command = command_without_secrets(["platform", *sys.argv[1:]])
+    command = command_given(home)
     plan = make_plan(study, sweep, budget=budget, command=command)
     # `designed` keeps seeds and budget, so only a shipped study with fewer variants than before is smaller.
     started = StartedSweep(home=home, plan=sized(plan, home, shorten=True))

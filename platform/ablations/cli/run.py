@@ -1,6 +1,5 @@
 """The commands that train: sweep, train."""
 
-import sys
 from collections.abc import Sequence
 from dataclasses import replace
 from datetime import UTC, datetime
@@ -28,7 +27,7 @@ from ablations.cli.options import (
     YesOption,
     files_begun,
 )
-from ablations.cli.output import console, own_command, pages_command, print_json, warn
+from ablations.cli.output import command_given, console, own_command, pages_command, print_json, warn
 from ablations.cli.training import TrainingOptions, train_runs
 from ablations.cli.unfinished import unfinished_code
 from ablations.errors import AblationsError
@@ -46,7 +45,6 @@ from ablations.study.resolve import load_resolved
 from ablations.study.side_effects import side_effects
 from ablations.terminal.progress_bar import progress_bar
 from ablations.terminal.screen import Screen
-from scalerl.credentials import command_without_secrets
 
 
 def sweep(
@@ -110,7 +108,7 @@ def sweep_once(file: Path, scale: str | None, sets: Sequence[str], options: Trai
     """Train and compare the study at one scale, None for the file's own; returns the exit code."""
     place, asked, dry_run, as_json = options.home, options.budget, options.dry_run, options.as_json
     study = expand(file, scale=scale, sets=sets)
-    command = command_without_secrets(["platform", *sys.argv[1:]])
+    command = command_given(place)
     compute = None if asked is None else budget_of(study, asked)
     plan = make_plan(study, sweep_name(study, scale), budget=compute, command=command, is_shown_only=dry_run)
     lost = "" if shorten else what_is_lost(plan, place)

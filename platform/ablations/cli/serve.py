@@ -83,7 +83,7 @@ def dashboard(
         "theme.dark.primaryColor": "#56B4E9",
     }
     flags = [f"--{name}={value}" for name, value in options.items()]
-    become([sys.executable, "-m", "ablations_dashboard.server.preload", str(page), *flags])
+    become([sys.executable, "-P", "-m", "ablations_dashboard.server.preload", str(page), *flags])
 
 
 def _token(*, no_token: bool) -> str:
@@ -114,7 +114,7 @@ def mlflow(port: PortOption = 5000, home: HomeOption = None) -> None:
         f"--registry-store-uri={store}",
         "--uvicorn-opts=--log-level=warning",
     )
-    become([sys.executable, "-m", "mlflow", "ui", *options, "--backend-store-uri", store])
+    become([sys.executable, "-P", "-m", "mlflow", "ui", *options, "--backend-store-uri", store])
 
 
 def become(command: list[str]) -> NoReturn:

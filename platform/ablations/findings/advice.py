@@ -127,7 +127,8 @@ def next_steps(results: Results) -> list[str]:
     is decided, the command that looks further."""
     said = _to_run(results)
     if not said and _are_compared(results) and not results.plan.imported:
-        said.append(f"`platform forecast {results.plan.sweep}` looks beyond this budget.")
+        where = results.sweep.home.end_of_command
+        said.append(f"`platform forecast {results.plan.sweep}{where}` looks beyond this budget.")
     return said
 
 

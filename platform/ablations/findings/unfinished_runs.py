@@ -43,7 +43,9 @@ def to_continue(results: Results) -> list[str]:
         if is_at_work:
             due += [run for run in own if not has_failed(run)]
         elif _is_on_slurm(sweep.plan) and (waiting := [run for run in own if run.state in MAY_HAVE_A_JOB]):
-            said.append(f"`platform status {name}` shows the Slurm jobs of {_runs_said(waiting)}.")
+            said.append(
+                f"`platform status {name}{sweep.home.end_of_command}` shows the Slurm jobs of {_runs_said(waiting)}."
+            )
             own = [run for run in own if run not in waiting]
         if own := [run for run in own if run not in due]:
             what = f"{_runs_said(own)} up to the budget"

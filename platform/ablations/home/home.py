@@ -30,6 +30,12 @@ class Home:
         return f"--home {shlex.quote(str(self.path))}"
 
     @property
+    def end_of_command(self) -> str:
+        """What a printed command needs besides to find this folder: a space and the option; nothing for
+        ./ablation-runs. A shell in which it is pasted may have another ABLATIONS_HOME, or none."""
+        return "" if self.path == DEFAULT.absolute() else f" {self.option}"
+
+    @property
     def warm_starts(self) -> Path:
         """The folder of supervised starts, shared by all runs of a scale and seed."""
         return self.path / "warm_starts"

@@ -95,7 +95,8 @@ def events(sweep: StartedSweep, states: Mapping[str, RunState], held: str) -> It
         yield Event(kind="held", key=f"held {held}", text=f"waiting runs are held: {held}")
     if states and all(state.state.is_finished for state in states.values()):
         size = f"{len(states)} {sweep.plan.budget_gpu_hours}"
-        text = f"all {len(states)} runs have ended; for the verdict, run `platform compare {sweep.name}`"
+        command = f"platform compare {sweep.name}{sweep.home.end_of_command}"
+        text = f"all {len(states)} runs have ended; for the verdict, run `{command}`"
         yield Event(kind="done", key=f"done {size}", text=text)
 
 

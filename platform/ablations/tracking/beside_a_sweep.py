@@ -27,7 +27,7 @@ SYNC_LIMIT_S = 120.0
 
 def sync_command(sweep: StartedSweep) -> list[str]:
     """The command that pushes a sweep, to the server of `sync_environment`."""
-    return [sys.executable, "-m", "ablations.cli", "sync", sweep.name, "--home", str(sweep.home.path)]
+    return [sys.executable, "-P", "-m", "ablations.cli", "sync", sweep.name, "--home", str(sweep.home.path)]
 
 
 def sync_environment(tracking_uri: str | None) -> dict[str, str]:

@@ -40,7 +40,7 @@ def with_seeds(*seeds: int) -> str:
 
 
 def test_where_every_verdict_tells_only_a_forecast_is_left(results):
-    said = ["`platform forecast loo` looks beyond this budget."]
+    said = [f"`platform forecast loo --home {results.sweep.home.path}` looks beyond this budget."]
     assert next_steps(told_but(results)) == said
     assert next_steps(told_but(results, level={"verdict": "no difference seen"})) == said
     assert design_hint(told_but(results)) == ""
@@ -239,7 +239,7 @@ def test_runs_whose_slurm_jobs_may_wait_are_not_to_be_started_again(tmp_path, op
     left_at(sweep, "loo-curriculum", 1, state="preempted")
     left_at(sweep, "scalerl", 1, state="failed")
     assert next_steps(read_results(sweep)) == [
-        "`platform status loo` shows the Slurm jobs of loo-loss-s1 and loo-curriculum-s1.",
+        f"`platform status loo --home {tmp_path}` shows the Slurm jobs of loo-loss-s1 and loo-curriculum-s1.",
         f"`platform sweep loo.yaml {option}` continues scalerl-s1, which failed.",
     ]
 

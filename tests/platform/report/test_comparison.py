@@ -8,6 +8,7 @@ import json
 import re
 from dataclasses import replace
 from datetime import UTC, datetime
+from pathlib import Path
 
 import pytest
 from fixtures_answers import with_line
@@ -17,6 +18,7 @@ from plotly.offline import get_plotlyjs
 
 from ablations.findings.results import Results, read_results
 from ablations.fit.curve_file import read_curves
+from ablations.home.home import Home
 from ablations.home.plan import PlannedRun
 from ablations.home.state import State
 from ablations.report.documents.blocks import Folded, Table, Text
@@ -189,9 +191,17 @@ def test_the_latex_table_has_mathematical_headings_and_stars_but_no_prose(decide
     assert not re.search("[a-z]{4}", "".join(cells[1:]))
 
 
+def test_a_command_names_a_home_that_it_would_not_find_by_itself(decided):
+    *_, further, explain = brief(decided, width=300)
+    where = f"--home {decided.sweep.home.path}`"
+    assert further == f"Next: `platform forecast loo {where} looks beyond this budget."
+    assert explain == f"`platform compare loo --explain {where} also shows the changes and the method."
+
+
 @pytest.mark.parametrize("width", [80, 200])
 def test_a_comparison_is_a_line_per_variant_and_three_below(decided, width):
-    lines = brief(decided, width=width)
+    home = Home(Path("ablation-runs").absolute())
+    lines = brief(replace(decided, sweep=replace(decided.sweep, home=home)), width=width)
     assert max(map(len, lines)) <= width
     assert lines[0].startswith("loo at scale laptop, 2000 modelled GPU-hours per run, 95 % intervals")
     (own,) = [line for line in lines if line.startswith("scalerl ")]

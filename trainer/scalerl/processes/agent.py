@@ -159,7 +159,7 @@ class Agent:
     def _start(self, order: StartUnit) -> None:
         try:
             unit = subprocess.Popen(
-                [sys.executable, "-m", "scalerl.processes.started"],
+                [sys.executable, "-P", "-m", "scalerl.processes.started"],
                 stdin=subprocess.PIPE,
                 env=self._environment,
                 process_group=0,

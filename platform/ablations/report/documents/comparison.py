@@ -90,7 +90,7 @@ def brief_notes(results: Results) -> list[str]:
     found = len(shown) + len(results.notes) + len(results.reasons) - len(grave)
     rest = [counted(found, "more remark")] if found else []
     rest += ["the changes"] if any(variant.overrides for variant in results.variants) else []
-    where = f"`platform compare {named} --explain`" if named else "--explain"
+    where = f"`platform compare {named} --explain{results.sweep.home.end_of_command}`" if named else "--explain"
     more = f"{', '.join(rest)} and the method" if rest else "the method"
     return [*grave, marks_said(results), next_line(results), f"{where} also shows {more}."]
 

@@ -117,7 +117,7 @@ def _compile_elsewhere(asked: tuple[str, str, Any] | None) -> None:
     """Compile one signature of one kernel, or with None whatever a small model needs."""
     path = os.pathsep.join(filter(None, sys.path))
     environment = os.environ | {COMPILES: "1", "PYTHONPATH": path}
-    command = [sys.executable, "-m", "scalerl.model.first_use"]
+    command = [sys.executable, "-P", "-m", "scalerl.model.first_use"]
     subprocess.run(
         command, input=pickle.dumps(asked) if asked else b"", env=environment, capture_output=True, check=False
     )
