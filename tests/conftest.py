@@ -26,7 +26,7 @@ PLACES = {
 }
 SLOW = (
     "dashboard/test_admission.py dashboard/test_compare_in_browser.py dashboard/test_images.py "
-    "dashboard/test_imported_in_browser.py "
+    "dashboard/test_imported_in_browser.py dashboard/test_texts_in_browser.py "
     "dashboard/test_run_pages_in_browser.py docs/test_commands_run.py docs/test_site.py platform/search/test_loop.py "
     "platform/tracking/test_mlflow_page.py trainer/checks/test_planted_faults.py trainer/cluster/test_other_engines.py "
     "trainer/cluster/test_placement.py trainer/generator/test_conformance.py trainer/learner/test_engines.py "
