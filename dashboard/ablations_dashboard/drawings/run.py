@@ -44,8 +44,8 @@ def counter_titles(compute_name: str) -> dict[Counter, str]:
 
 
 METRIC_LEGEND = (
-    "A line is the mean over the seeds that have come so far, a band reaches from the lowest seed to the highest, both "
-    "after smoothing; of one seed, the steps themselves are faint."
+    "A line is the mean over the seeds that have got this far; its band reaches from the lowest seed to the highest. "
+    "Both are smoothed. With one seed, the steps themselves are drawn faintly."
 )
 """Caption of `metric_chart`."""
 

@@ -111,7 +111,7 @@ def show_plane(results: Results, shown: Shown) -> None:
     plan = results.plan
     lines = [one for one in results.comparison.variants if one.name != plan.reference] if results.comparison else []
     missing = [one.name for one in lines if one.name in shown.focus and not is_placed(one)]
-    left_out = f" Not drawn, because their A has no upper end yet: {', '.join(missing)}." if missing else ""
+    left_out = f" Not drawn, because A has no upper bound yet: {', '.join(missing)}." if missing else ""
     if any(is_placed(one) for one in lines):
         chart = plane_chart(only(results, shown.names), focus=shown.focus)
         show_figure(chart, name=f"{plan.sweep}-plane")

@@ -72,7 +72,7 @@ def show_fits(results: Results, shown: Shown) -> None:
     more = doubted[MOST_IN_WORDS:]
     folded = {
         f"{counted(len(more), 'more doubted fit')} in words": more,
-        f"{counted(len(rough), 'fit')} of a roughly known ceiling in words": rough,
+        f"In words: {counted(len(rough), 'fit')} with a roughly known ceiling": rough,
     }
     unit = f" {results.plan.compute_name}"
 

@@ -284,18 +284,18 @@ TRAINING_RULES: dict[str, TrainingRule] = {
     "verifier fails": verifier_fails,
     "environment fails": _warned(
         episode_rules.environment_fails,
-        "mend the environment, whose faults the log of the run has, or raise time_limit_s of the task",
+        "fix the environment, whose errors are in the log of the run, or raise time_limit_s of the task",
     ),
     "steps skipped": _skipped,
     "reward pays something else": reward_pays_something_else,
     "rules broken": _warned(
         episode_rules.rules_broken,
         "look at the kept rollouts; say in the environment's first text what an answer looks like, use a longer "
-        "warm_start, or reward what keeps the rules",
+        "warm_start, or reward keeping the rules",
     ),
     "reward without wins": _warned(
         episode_rules.wins_do_not_follow,
-        "give less for what is not winning, or easier episodes; the kept rollouts show what is paid for",
+        "reward anything but winning less, or use easier episodes; the kept rollouts show what is rewarded",
     ),
     "learning rate too high": _learning_rate_too_high,
     "score gone at once": _gone,

@@ -184,7 +184,9 @@ def _second_seed(results: Results) -> str:
     if plan.imported:
         return "One seed cannot separate variants: add a second seed for every variant."
     if now > 1:
-        return f"One seed cannot separate variants, and of up to {now} seeds of a variant too few can be compared."
+        return (
+            f"One seed cannot separate variants; variants have up to {now} seeds, but too few of them can be compared."
+        )
     names = [variant.name for variant in results.variants]
     price = _price(results, (WANTED_SEEDS - now) * len(names))
     how = _with_more_seeds(results, dict.fromkeys(names, WANTED_SEEDS - now))
@@ -254,14 +256,14 @@ def _causes_said(results: Results, found: Sequence[Open]) -> list[str]:
         assert results.comparison is not None
         of = f" of {_shown(short, ' and ')}" if set(short) <= set(results.comparison.footing.own) else ""
         due = f"{compute_text(_due(results))} {results.plan.compute_name}"
-        said[f"Runs{of} ended before {due}: train them on first."] = None
+        said[f"Runs{of} ended before {due}: continue them first."] = None
     for side in _sides(_because("flat", found)):
         questions = _listed(_questions([one for one in _because("flat", found) if one.side is side]))
-        said[f"{side.name} does not rise, so neither seeds nor budget decide {questions}."] = None
+        said[f"{side.name} does not rise, so neither seeds nor budget will decide {questions}."] = None
     for one in _because("apart", found):
         said[
-            f"Seeds lie too far apart for the level of {one.line.name}, which would take about {one.seeds:,}: look for "
-            "what sets them apart."
+            f"The seeds of {one.line.name} lie too far apart: its level would take about {one.seeds:,}. Look for what "
+            "sets them apart."
         ] = None
     more = len(said) - MOST_CAUSES_SAID
     return [*list(said)[:MOST_CAUSES_SAID], *([f"{more} more like these."] if more > 0 else [])]

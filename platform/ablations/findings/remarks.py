@@ -126,7 +126,7 @@ def _copies(runs: Sequence[FittedRun]) -> Iterable[Remark]:
             continue
         idle = "seed" if other.variant == run.variant else "setting"
         text = (
-            f"{other.name} and {run.name} have the same evaluations; one log may stand under two names, or the {idle} "
+            f"{other.name} and {run.name} have the same evaluations; one log may appear under two names, or the {idle} "
             "has no effect."
         )
         variants = tuple(dict.fromkeys((other.variant, run.variant)))

@@ -66,7 +66,7 @@ def by_reading(table: TextTable, place: Place, *, kept: Container[str]) -> TextT
     shared = [name for name in table.header if name in kept and name != compute]
     runs = _runs([name for name in table.header if name not in (compute, *shared)], place)
     if words := [name for name in runs.values() if _holds_words(table, name)]:
-        raise place.error(f"{_listed(words)} without a number", f"leave out columns that are no runs; {OTHER_NAMES}")
+        raise place.error(f"{_listed(words)} without a number", f"leave out columns that are not runs; {OTHER_NAMES}")
     rows, notes = [], list[str]()
     if STEP_NAME.fullmatch(_plain(compute)):
         notes.append(f"Compute is the column {compute!r}, so a step counts the same in every run.")

@@ -60,7 +60,7 @@ class ScaleFamily(Frozen):
             found = " and ".join(f"{count} of {key}" for key, count in lengths.items())
             raise ValueError(f"{found}; write one number for every scale in each list")
         if len(self.names) == 1:
-            raise ValueError(f"one scale is no ladder; write `scale: {self.of}`, or add a number to each list")
+            raise ValueError(f"one scale is not a ladder; write `scale: {self.of}`, or add a number to each list")
         if twice := [name for place, name in enumerate(self.names) if name in self.names[:place]]:
             raise ValueError(f"two scales are {twice[0]}; list each once")
         return self

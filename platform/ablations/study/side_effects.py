@@ -75,7 +75,7 @@ def _window(s: ProgramSettings, _: Sequence[int]) -> Effect:
     every, (window, why) = s.number("save_steps"), _generation(s)
     if s.value("save_strategy") != "steps" or not resumes or every < 1 or every % window == 0:
         return None
-    text = f"{s.shown('save_steps')} is no multiple of the {window} steps on one generation, by {why}: a run that "
+    text = f"{s.shown('save_steps')} is not a multiple of the {window} steps on one generation, by {why}: a run that "
     text += "resumes from a checkpoint in between generates anew, so each later generation comes at another step"
     return text, f"set save_steps to a multiple of {window}, such as {-(-every // window) * window:g}"
 

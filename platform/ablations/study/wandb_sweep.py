@@ -93,7 +93,7 @@ def untranslated(data: Mapping[str, Any]) -> Iterator[str]:
     known = {path for path, _ in _dimensions(data["parameters"])}
     for path, one in _leaves(data["parameters"]):
         if path not in known:
-            yield f"{path} ({one.get('distribution', 'values are no list' if 'values' in one else 'no values')})"
+            yield f"{path} ({one.get('distribution', 'values are not a list' if 'values' in one else 'no values')})"
         elif "probabilities" in one:
             yield f"probabilities of {path}"
     yield from (f"{word} in the command" for word in _command(data) if "${" in WANDB_FILLED.sub("", word))

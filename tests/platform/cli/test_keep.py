@@ -226,7 +226,7 @@ def test_scores_that_never_differ_decide_nothing_and_say_so(tmp_path):
     keep("start", scores=[0.4] * 16, code=0)
     assert "All runs of a candidate score the same" in keep("wider", scores=[0.41] * 2, code=11)
     text = keep("wider", scores=[0.41] * 14, code=10)
-    assert text.startswith("Discard: wider. 16 runs, the most that is worth running")
+    assert text.startswith("Discard: wider. 16 runs have not shown a gain")
     assert "discard: spent" in run("campaign", "night", f"--home={tmp_path}")
 
 

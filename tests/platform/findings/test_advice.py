@@ -134,7 +134,7 @@ def test_a_curve_that_does_not_rise_has_no_ceiling_that_money_could_find(results
     name = changed_line.comparison.variants[1].name
     changed_line = with_line(changed_line, name, fit_verdict="no rise")
     assert next_steps(changed_line) == [
-        f"{name} does not rise, so neither seeds nor budget decide the ceiling and the compute."
+        f"{name} does not rise, so neither seeds nor budget will decide the ceiling and the compute."
     ]
     assert advice_for(changed_line, name) == f"ceiling: {name} does not rise; compute: {name} does not rise"
 
@@ -144,7 +144,7 @@ def test_seeds_that_differ_by_half_are_to_be_looked_at_and_no_budget_is_proposed
     far = told_but(results, level={"verdict": "cannot tell", "lo": -0.3, "hi": 0.2})
     name = far.comparison.variants[1].name
     assert next_steps(far) == [
-        f"Seeds lie too far apart for the level of {name}, which would take about 200: look for what sets them apart."
+        f"The seeds of {name} lie too far apart: its level would take about 200. Look for what sets them apart."
     ]
 
 

@@ -172,7 +172,7 @@ def test_columns_that_hold_for_all_runs_are_kept_and_an_empty_run_is_named(tmp_p
         ("step,dapo,dapo__MIN\n1,.2,.1\n", "a.csv: 'dapo__MIN' may be spreads of other columns"),
         (
             "model,step,solved\nqwen2.5,1,.2\n",
-            "a.csv: 'model' without a number; leave out columns that are no runs; `im",
+            "a.csv: 'model' without a number; leave out columns that are not runs; `im",
         ),
         ("a,b\n.1,.2\n", "missing columns ['curve', 'compute', 'score'], found ['a', 'b']; required columns are"),
         ("step,a,b\n1,.1,.2\n2,.3,23\n", "a.csv:3: b: found 23; a pass rate must lie in [0, 1]; divide percent by 100"),

@@ -480,7 +480,7 @@ def test_one_log_under_two_names_and_a_second_part_that_counts_as_a_seed_are_sai
     said = f"{paths[1]} begins at step 6, after {paths[0]} ends at 5; if they are parts of one run, join them"
     assert (first.warnings, second.warnings) == ((), (said,))
     shown = " ".join(compare(*reversed(paths), "--score", "acc", "--compute", "step", "--home", tmp_path).split())
-    assert "grpo-s2 and grpo-s1 have the same evaluations; one log may stand under two names, or the seed " in shown
+    assert "grpo-s2 and grpo-s1 have the same evaluations; one log may appear under two names, or the seed " in shown
     assert shown.count("have the same evaluations") == 1
 
 

@@ -112,7 +112,9 @@ def test_requirements_are_compared_with_what_is_installed(tmp_path):
     assert f"lacks numpy>=1000 (trainer.requires; {version('numpy')} is installed), no-such-package" in said
     assert f"{sys.executable} -m pip install 'numpy>=1000' 'no-such-package[all]>=2'" in said
     assert "no_such_package_here" not in said  # what is required may bring it
-    with pytest.raises(ValueError, match=r"'trl >= one' is no requirement of pip; write for example trl>=1\.16"):
+    with pytest.raises(
+        ValueError, match=r"'trl >= one' is not a requirement that pip understands; write for example trl>=1\.16"
+    ):
         found(tmp_path, "", requires=["trl >= one"])
 
 

@@ -179,7 +179,7 @@ def test_numbers_that_are_not_finite_are_settings_of_their_own(tmp_path):
     [
         ("variables", "{a: {+a.b: 1, +a_b: 2}}", "a.b and +a_b are both passed as A_B; rename a key"),
         ("flags_with_underscores", "{a: {+a.b: 1, +a_b: 2}}", "a.b and +a_b are both passed as --a_b; rename a key"),
-        ("flags", '{a: {rate: "a\\0b"}}', "has a character that no program can be given; remove it"),
+        ("flags", '{a: {rate: "a\\0b"}}', "has a character that cannot be passed to a program; remove it"),
         ("hydra", '{a: {optimiser.betas: [{"1": 2}]}}', "Hydra cannot read '1' as the key of a mapping; rename it"),
     ],
 )

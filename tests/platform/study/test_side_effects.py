@@ -484,7 +484,7 @@ def test_a_warning_names_setting_file_effect_and_remedy(tmp_path):
     assert found(tmp_path, TRL, reference=reference) == [
         (
             "window",
-            "save_steps 100 (settings.yaml) is no multiple of the 3 steps on one generation, by num_iterations 3 "
+            "save_steps 100 (settings.yaml) is not a multiple of the 3 steps on one generation, by num_iterations 3 "
             "(settings.yaml): a run that resumes from a checkpoint in between generates anew, so each later generation "
             "comes at another step",
             "set save_steps to a multiple of 3, such as 102",

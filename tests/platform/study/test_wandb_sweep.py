@@ -86,9 +86,9 @@ def test_a_search_keeps_its_ranges_and_says_what_it_cannot_draw(tmp_path):
 @pytest.mark.parametrize(
     ("parameter", "left_out"),
     [
-        ("{values: 3}", "lr (values are no list)"),
-        ("{values: abc}", "lr (values are no list)"),
-        ("{values: []}", "lr (values are no list)"),
+        ("{values: 3}", "lr (values are not a list)"),
+        ("{values: abc}", "lr (values are not a list)"),
+        ("{values: []}", "lr (values are not a list)"),
         ("{distribution: log_uniform, min: 16, max: 1024}", "lr (log_uniform)"),
         ("{distribution: log_uniform, min: low, max: high}", "lr (log_uniform)"),
         ("{min: 0, max: .inf}", "lr (no values)"),

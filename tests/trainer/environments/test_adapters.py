@@ -135,7 +135,7 @@ def test_a_textarena_game_ends_by_broken_rules_and_by_its_own_limit_of_turns(tex
     ("name", "settings", "says"),
     [
         ("TowerOfHanio-v0", {}, "the library has no such id; near it are TowerOfHanoi-v0"),
-        ("QuantumTicTacToe-v0", {}, "the game has several players; only games of one player can be trained on"),
+        ("QuantumTicTacToe-v0", {}, "the game has several players; training needs a game for one player"),
         ("TowerOfHanoi-v0", {"disks": 3}, "with settings {'disks': 3}: TypeError: "),
     ],
 )

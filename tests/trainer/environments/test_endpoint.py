@@ -129,8 +129,8 @@ end(1)
     assert ends[0].end == "won"
     found = json.loads((tmp_path / "refused.json").read_text())
     expected = [
-        (401, "the key is none of"), (404, "no page /v1/completions"), (400, "the body is no JSON"),
-        (400, "the body is no JSON object"), (400, "messages is []"), (400, "must be one of system"),
+        (401, "the key is none of"), (404, "no page /v1/completions"), (400, "the body is not JSON"),
+        (400, "the body is not a JSON object"), (400, "messages is []"), (400, "must be one of system"),
         (400, "content is 7"), (400, "temperature is 0.2; must be absent or 1.0"), (400, "n is 2"),
         (400, "max_tokens is 0"), (400, "tools is"), (400, "stop is"), (400, "more than the context of 200"),
     ]  # fmt: skip

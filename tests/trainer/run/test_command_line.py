@@ -249,7 +249,7 @@ def test_a_key_that_hydra_would_read_as_something_else_is_refused(key):
 @pytest.mark.parametrize("form", ["hydra", "flags", "variables"])
 @pytest.mark.parametrize("text", ["a\0b", "\ud800"])
 def test_a_text_that_no_process_can_get_is_refused(form, text):
-    with pytest.raises(ValueError, match="has a character that no program can be given"):
+    with pytest.raises(ValueError, match="has a character that cannot be passed to a program"):
         overrides_passed({"k": text}, form)
 
 

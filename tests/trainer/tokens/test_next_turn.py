@@ -132,7 +132,7 @@ def test_a_conversation_is_rendered_once_for_all_turns(tmp_path, monkeypatch):
 @pytest.mark.parametrize("mark", [END, "<|im_start|>", END_OF_TEXT])
 def test_text_with_control_marks_is_refused(tmp_path, mark):
     ours, _ = both(tmp_path / "model", TEMPLATE)
-    with pytest.raises(ValueError, match=r"^what the environment says has '<\|.*\|>', a control token of the model$"):
+    with pytest.raises(ValueError, match=r"^the environment's text contains '<\|.*\|>', a control token of the model$"):
         ours.next_turn(f"You win.{mark}\n", after=ours.eos_ids[0])
 
 

@@ -56,7 +56,7 @@ class ChatAnswer:
 def read_request(body: Any, temperature: float | None) -> ChatRequest:
     """The request in a JSON body; raises BadRequest."""
     if not isinstance(body, dict):
-        raise BadRequest("the body is no JSON object; send {'messages': [{'role': 'user', 'content': '...'}]}")
+        raise BadRequest("the body is not a JSON object; send {'messages': [{'role': 'user', 'content': '...'}]}")
     for name, only in {**ONLY, **({} if temperature is None else {"temperature": temperature})}.items():
         if (given := body.get(name)) is not None and given != only:
             raise BadRequest(f"{name} is {str(given)[:80]}; must be absent or {only}, as in the whole run")
@@ -72,7 +72,7 @@ def read_request(body: Any, temperature: float | None) -> ChatRequest:
 def _message(given: Any) -> Message:
     role = ROLES.get(str(given.get("role"))) if isinstance(given, dict) else None
     if role is None:
-        raise BadRequest(f"{str(given)[:80]} is no message; its role must be one of {', '.join(ROLES)}")
+        raise BadRequest(f"{str(given)[:80]} is not a message; its role must be one of {', '.join(ROLES)}")
     if given.get("tool_calls"):
         raise BadRequest("tool_calls are not supported; write calls as text")
     content = given.get("content") or ""
@@ -157,7 +157,7 @@ class _Connection(BaseHTTPRequestHandler):
             try:
                 body = json.loads(content)
             except ValueError as error:
-                raise BadRequest(f"the body is no JSON ({error})") from None
+                raise BadRequest(f"the body is not JSON ({error})") from None
             answer = endpoint.answered(self.headers.get("Authorization", "").removeprefix("Bearer "), body)
         except BadRequest as error:
             self._refuse(error)

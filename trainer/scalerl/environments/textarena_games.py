@@ -37,7 +37,7 @@ class TextArenaGame:
         """Rules and board."""
         self.game.reset(num_players=1, seed=seed)
         if not isinstance(self.game.state, TEXTARENA.SinglePlayerState):
-            raise Rejected("the game has several players; only games of one player can be trained on")
+            raise Rejected("the game has several players; training needs a game for one player")
         return self._news()
 
     def act(self, text: str) -> Reply:

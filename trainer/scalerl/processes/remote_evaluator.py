@@ -121,7 +121,9 @@ class RemoteEvaluator:
         self._account.switch("dead", self._accounts.now())
         is_restarted, said = self._fleet.restart(0)
         if not is_restarted:
-            raise Interrupted(f"the evaluator {death.how}. {said}. Weights not yet measured are kept for a resume")
+            raise Interrupted(
+                f"the evaluator {death.how}. {said}. Weights not yet evaluated are kept for when the run resumes"
+            )
         lost = ". Its current evaluation starts over" if self._order and not self._answer else ""
         self._news.append(f"the evaluator {death.how}. {said}{lost}")
 

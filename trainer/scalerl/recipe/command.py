@@ -70,7 +70,9 @@ def _requirement(text: str) -> str:
     try:
         Requirement(text)
     except InvalidRequirement as error:
-        raise ValueError(f"{text!r} is no requirement of pip; write for example trl>=1.16 ({error})") from None
+        raise ValueError(
+            f"{text!r} is not a requirement that pip understands; write for example trl>=1.16 ({error})"
+        ) from None
     return text
 
 

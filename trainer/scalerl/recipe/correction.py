@@ -62,7 +62,7 @@ class RatioMask(Frozen):
     def _ordered(self) -> Self:
         _refuse_empty_band(self.low, self.high)
         if self.low == 0 and self.high is None:
-            raise ValueError("a band from 0 without an upper end masks nothing; set low or high, or use type 'none'")
+            raise ValueError("a band from 0 without an upper bound masks nothing; set low or high, or use type 'none'")
         return self
 
 

@@ -106,7 +106,7 @@ def _name(path: str, form: OverridesAs) -> str:
 def _passable(text: str) -> str:
     """The text unchanged; ValueError if no process can get it."""
     if "\0" in text or any("\ud800" <= character <= "\udfff" for character in text):
-        raise ValueError(f"{text!r} has a character that no program can be given; remove it")
+        raise ValueError(f"{text!r} has a character that cannot be passed to a program; remove it")
     return text
 
 

@@ -43,7 +43,7 @@ def math_problem(row: TaskRow, settings: Math) -> Problem:
     if answer.strip() in NO_ANSWER:
         raise ValueError(f"{row.where}: answer is {answer!r}, the form of a missing value; give an answer")
     if answer.strip().lower() in NO_VALUE:
-        raise UnusableError(f"{row.where}: answer is {answer!r}, which is no value")
+        raise UnusableError(f"{row.where}: answer is {answer!r}, which is not a value")
     try:
         gold = columns.gold(answer)
     except ValueError as error:

@@ -69,7 +69,7 @@ class ChatTemplate:
             return said_text(said)
         messages = as_messages(said)
         if mark := self._mark_in(messages):
-            raise ValueError(f"what the environment says has {mark!r}, a control token of the model")
+            raise ValueError(f"the environment's text contains {mark!r}, a control token of the model")
         if not isinstance(said, str):
             asked = [{"role": "user", "content": QUESTION}, {"role": "assistant", "content": ANSWER}]
             return self._rendered([*asked, *messages], opens_answer=True).rpartition(ANSWER)[2]

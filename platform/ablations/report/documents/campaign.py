@@ -23,8 +23,8 @@ MOST_PROPOSALS_NUMBERED = 10
 REASONS = {
     "keep": "it is better than the best so far",
     "worse": "it is worse than the best so far",
-    "no gain": "with a gain worth having it would score so low in one case of ten at most",
-    "spent": f"{JUDGED_AT[-1]} runs, the most that is worth running, have not shown a gain",
+    "no gain": "with a gain worth having, it would score this low in at most one case in ten",
+    "spent": f"{JUDGED_AT[-1]} runs have not shown a gain, and more are not worth running",
     "again": "the runs so far do not decide",
 }
 """Why, by the word of the judgement."""

@@ -215,7 +215,7 @@ def page_notes(results: Results) -> list[str]:
     return [
         f"Marks: {marks}." if marks else "",
         f"A, C_mid and B describe the fit; C_mid and cost are {plan.compute_name}, idle time included. A compute ratio "
-        f"under 1 reaches the common target with less compute than {plan.reference}.",
+        f"under 1: the variant reaches the common target with less compute than {plan.reference}.",
     ]
 
 

@@ -95,17 +95,17 @@ def _calibration_note(found: SweepForecast) -> str:
     """What finished runs have to do with the numbers."""
     if found.num_finished < 2:
         return (
-            "Fewer than two runs have finished, so nothing here says how well such forecasts hold for this sweep; the "
-            "intervals are those of public curves and of our own."
+            "Fewer than two runs have finished, so it is not known how well such forecasts hold for this sweep; the "
+            "intervals come from public curves and our own."
         )
     runs = counted(found.num_finished, "finished run")
     if found.is_carried:
         return (
-            f"Carrying the last evaluations on foretold the {runs} better from their first parts than such a forecast, "
-            "so that is the forecast here. `--backtest` shows both."
+            f"Carrying the last evaluations on predicted the {runs} better from their first parts than such a "
+            "forecast, so it is used here. `--backtest` shows both."
         )
     return (
-        f"How far such forecasts of the {runs} were off, from their first parts, shifts the estimates and sets the "
+        f"The errors of such forecasts for the {runs}, from their first parts, shift the estimates and set the "
         "intervals. `--backtest` shows them."
     )
 
@@ -156,6 +156,6 @@ def _skill_note(found: Backtest) -> str:
     return (
         "Each run is forecast as if all others had finished. Carried on is the mean of the last three fitted "
         "evaluations, calibrated in the same way. The interval score is the width plus 40 times the distance outside, "
-        "and less is better; skill is the share of it that the forecast saves. Forecasts of this sweep "
-        f"{chosen}, which foretold its finished runs better."
+        "and lower is better; skill is the share of it that the forecast saves. Forecasts of this sweep "
+        f"{chosen}, which predicted its finished runs better."
     )

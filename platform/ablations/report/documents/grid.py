@@ -67,7 +67,7 @@ def dependence(results: Results) -> str:
     if len(known) > 1:
         verdict, lo, hi = level.joint_verdict, level.joint_lo, level.joint_hi
     words = {LEVEL.higher: "Yes", LEVEL.lower: "Yes", NO_DIFFERENCE: "No difference is seen"}
-    size, said = interval_text(level.estimate, lo, hi, LEVEL.form), words.get(verdict, "It cannot be told yet")
+    size, said = interval_text(level.estimate, lo, hi, LEVEL.form), words.get(verdict, "This cannot be decided yet")
 
     def level_of(*cell: str) -> float:
         line = results.compared(grid.cells[cell])
