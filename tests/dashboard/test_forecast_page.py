@@ -33,7 +33,7 @@ def test_the_page_forecasts_every_variant_at_twice_the_budget(monkeypatch, finis
     assert np.isnan(reference)
     assert -0.1 < less < 0
     assert f"`platform forecast loo --budget 2x --home {finished.home.path}`" in captions(page)
-    assert "forecasts of the 3 finished runs were off" in captions(page)
+    assert "errors of such forecasts for the 3 finished runs" in captions(page)
     crossings = page.dataframe[1].value
     assert list(crossings["variant"]) == list(TRUTH)
     # A of 0.54 against 0.61 at the same C_mid: the reference leads for good.

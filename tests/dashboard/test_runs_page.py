@@ -3,6 +3,7 @@
 import json
 from dataclasses import replace
 
+import pandas as pd
 import pytest
 from dashboard.app_pages import figures_of, messages, open_page
 from dashboard.test_run_table import grid_with_recipes
@@ -10,6 +11,7 @@ from fixtures_home import BUDGET, changed, collapse, make_home, planned_run, wri
 
 from ablations.findings.results import read_results
 from ablations.home.notes import NoteSubject
+from ablations_dashboard.drawings.settings import parallel_coordinates
 
 
 def rows_of(page):
@@ -116,3 +118,13 @@ def test_what_matters_is_shown_of_three_settings_with_intervals_and_a_line_per_r
     labels = [one["label"] for one in chart["data"][0]["dimensions"]]
     assert sorted(labels[:3]) == ["batch.prompts", "loss.type", "optimiser.learning_rate"]
     assert labels[3] == "level"
+
+
+def test_every_axis_of_the_lines_has_its_own_round_numbers_so_that_plotly_writes_none_over_its_name():
+    rates = [1e-4 * (1 + at) for at in range(16)]
+    prompts = [17 + at for at in range(16)]
+    table = pd.DataFrame({"batch.prompts": prompts, "optimiser.learning_rate": rates, "level": rates})
+    (lines,) = parallel_coordinates(table, ["batch.prompts", "optimiser.learning_rate"], "level").data
+    first, second, result = lines.dimensions
+    assert first.ticktext == ("18", "21", "24", "27", "30")  # steps of 1 and 2 would give more than seven
+    assert second.ticktext == result.ticktext == ("0.0003", "0.0006", "0.0009", "0.0012", "0.0015")

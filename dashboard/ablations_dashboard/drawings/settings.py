@@ -46,12 +46,16 @@ def parallel_coordinates(table: pd.DataFrame, settings: Sequence[str], measure: 
     known = table.dropna(subset=[measure])
     dimensions = [_dimension(name, pd.Series(known[name])) for name in settings]
     rates = known[measure].to_numpy(dtype=float)
-    round_rates = ticks(rates.min(), rates.max(), 7, log=False)
-    named = {"tickvals": round_rates, "ticktext": [f"{rate:g}" for rate in round_rates]}
-    dimensions.append({"label": plain(measure), "values": rates, **named})
+    dimensions.append({"label": plain(measure), **_with_round_numbers(rates)})
     line = {"color": rates, "colorscale": "Cividis", "showscale": False}
     figure = Figure(Parcoords(dimensions=dimensions, line=line, labelangle=-15, labelside="bottom"))
     return figure.update_layout(height=420, margin={"l": 80, "r": 60, "t": 30, "b": 90})
+
+
+def _with_round_numbers(values: np.ndarray) -> dict[str, object]:
+    """An axis with numbers of its own. Plotly would write both ends of any other axis, the lower one over its name."""
+    numbers = ticks(float(np.nanmin(values)), float(np.nanmax(values)), 7, log=False)
+    return {"values": values, "tickvals": numbers, "ticktext": [f"{number:g}" for number in numbers]}
 
 
 def _dimension(name: str, values: pd.Series) -> dict[str, object]:
@@ -63,7 +67,7 @@ def _dimension(name: str, values: pd.Series) -> dict[str, object]:
             powers = list(range(low, high + 1))
             texts = [f"{10.0**power:g}" for power in powers]
             return {**label, "values": np.log10(numbers), "tickvals": powers, "ticktext": texts}
-        return {**label, "values": numbers}
+        return {**label, **_with_round_numbers(numbers)}
     places = {value: place for place, value in enumerate(sorted(values.dropna().unique().tolist()))}
     texts = [plain(setting_text(value)) for value in places]
     missing = len(places)  # a run whose recipe lacks the setting

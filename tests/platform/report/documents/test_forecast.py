@@ -70,8 +70,8 @@ def test_notes_say_what_finished_runs_and_one_seed_have_to_do_with_the_numbers(f
         return " ".join(one.text for one in forecast_document(found, UNIT) if isinstance(one, Text))
 
     assert "describe the run" not in notes(found)
-    assert "forecasts of the 9 finished runs were off" in notes(found)
-    assert "foretold the 9 finished runs better" in notes(replace(found, is_carried=True))
+    assert "errors of such forecasts for the 9 finished runs" in notes(found)
+    assert "predicted the 9 finished runs better" in notes(replace(found, is_carried=True))
     assert "Fewer than two runs have finished" in notes(replace(found, num_finished=1))
     first, second, *others = found.variants
     single = replace(second, num_seeds=1)
