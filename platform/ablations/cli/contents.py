@@ -5,7 +5,7 @@ import time
 from contextlib import suppress
 from dataclasses import asdict
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 import yaml
@@ -29,14 +29,14 @@ from ablations.home.started_sweep import StartedSweep, read_sweep
 from ablations.report.writers.terminal import print_document
 from ablations.running.delete import remove_sweep, what_goes
 from ablations.status.sweeps import sweep_lines, sweeps_table
-from ablations.study.recipe_differences import recipe_differences
-from ablations.study.resolve import checked_recipe, checked_scale, load_resolved, read_settings
 from ablations.terminal.short_names import legend
 from ablations.text import counted, settings_json
 from scalerl.credentials import values_without_secrets
 from scalerl.errors import CannotResume
-from scalerl.frozen import Frozen
-from scalerl.recipe.command import AnyRecipe
+
+if TYPE_CHECKING:
+    from scalerl.frozen import Frozen
+    from scalerl.recipe.command import AnyRecipe
 
 RUN_ID = re.compile(r"[0-9a-f]{12}")
 
@@ -110,6 +110,8 @@ def file_named(name: str) -> tuple[FileKind, Path] | None:
 
 def show_file(kind: FileKind, path: Path, as_json: bool) -> None:
     """Print a recipe or scale as written, with its comments, then every setting with the defaults filled in."""
+    from ablations.study.resolve import checked_recipe, checked_scale, read_settings
+
     source = read_settings(path)
     settings = checked_recipe(source) if kind == "recipe" else checked_scale(source)
     if not as_json:
@@ -154,7 +156,7 @@ def show_variants(sweep: StartedSweep) -> None:
     print_rows(rows, kinds={"seeds": "words", "changes": "prose"}, notes=(*legend(plan.axes),))
 
 
-def show_settings(model: Frozen, as_json: bool) -> None:
+def show_settings(model: "Frozen", as_json: bool) -> None:
     settings = values_without_secrets(model.model_dump(mode="json"))
     if as_json:
         print_json(settings_json(settings))
@@ -162,12 +164,12 @@ def show_settings(model: Frozen, as_json: bool) -> None:
         tell(yaml.safe_dump(settings, sort_keys=False, default_flow_style=None, width=120), end="")
 
 
-def variant_recipe(sweep: StartedSweep, name: str) -> AnyRecipe:
+def variant_recipe(sweep: StartedSweep, name: str) -> "AnyRecipe":
     """The recipe of a variant's runs; AblationsError if the variant is unknown or none of its runs has started."""
     return recipe_of_run(sweep.home, known_variant(name, sweep.plan).runs[0].id)
 
 
-def recipe_of_run(home: Home, run_id: str) -> AnyRecipe:
+def recipe_of_run(home: Home, run_id: str) -> "AnyRecipe":
     """The recipe of a run; AblationsError if the run has not started, or this version cannot read its recipe."""
     folder = home.run(run_id)
     if not folder.path.exists():
@@ -198,10 +200,15 @@ def diff(
     as_json: JsonOption = False,
 ) -> None:
     """Show every setting in which two recipes, runs or variants differ."""
+    from ablations.study.recipe_differences import (
+        recipe_differences,
+    )  # loads the recipes, which completion does not need
+    from ablations.study.resolve import load_resolved
+
     if sweep is not None:
         refuse_idle("variants of a sweep", {"--set": set_ and set_[0]})
 
-    def named(name: str) -> AnyRecipe:
+    def named(name: str) -> "AnyRecipe":
         if sweep is not None:
             return variant_recipe(find_sweep(home, sweep), name)
         if RUN_ID.fullmatch(name) and not Path(name).exists():

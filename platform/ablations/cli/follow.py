@@ -2,7 +2,6 @@
 
 import time
 from contextlib import suppress
-from dataclasses import replace
 from datetime import datetime
 from typing import Annotated
 
@@ -63,7 +62,7 @@ def status(
 
 def show_status(sweep: StartedSweep, *, all_runs: bool, units: bool, as_json: bool) -> int:
     """Print the state of each run of a sweep; returns the exit code."""
-    from ablations.status.remarked import remarked
+    from ablations.status.remarked import remarked, with_warnings
 
     plan, rows = sweep.plan, run_rows(sweep)
     failures = group_failures(sweep.home, rows)
@@ -72,7 +71,7 @@ def show_status(sweep: StartedSweep, *, all_runs: bool, units: bool, as_json: bo
         print_json(to_json(plan, warned, failures, remarks) | {"notes": notes_json(sweep)})
     else:
         most_rows = None if all_runs else MOST_ROWS
-        bare = [replace(row, state=replace(row.state, warnings=())) for row in rows]  # the remarks have them
+        bare = [with_warnings(row, ()) for row in rows]  # the remarks have them
         console().print(status_view(plan, bare, failures=failures, remarks=remarks, now=clock(), most_rows=most_rows))
         for line in note_lines(sweep):
             console().say(line, style="dim")

@@ -10,9 +10,6 @@ from ablations.home.labels import run_of_name
 from ablations.home.plan import Plan, PlannedVariant
 from ablations.home.started_sweep import StartedSweep, read_sweep
 from ablations.nearest_name import did_you_mean
-from ablations.study.expand import expand
-from ablations.study.family import scale_stem
-from ablations.study.sweep import load_sweep
 from ablations.terminal.short_names import meant
 
 YAML = (".yaml", ".yml")
@@ -58,6 +55,8 @@ def find_sweep_name(home: Home, name: str | None) -> str:
     """The name of the sweep given by a name, a sweep file, or None; AblationsError lists the sweeps if unknown."""
     known = home.sweep_names()
     if name is not None and name not in known and _is_sweep_file(name):
+        from ablations.study.sweep import load_sweep  # loads the recipes, which a name does not need
+
         file, names = name, names_of_file(name)
         if any(one in known for one in names):
             raise AblationsError(
@@ -100,6 +99,8 @@ def names_of_file(name: str) -> list[str]:
     """The sweeps of a sweep file with `scales`; empty for anything else."""
     if not _is_sweep_file(name):
         return []
+    from ablations.study.family import scale_stem
+    from ablations.study.sweep import load_sweep
 
     sweep = load_sweep(Path(name))
     return [f"{sweep.name}@{scale_stem(scale)}" for scale in sweep.named_scales]
@@ -110,6 +111,9 @@ def scales_of(file: Path, scale: str | None) -> tuple[str | None, ...]:
 
     Raises FileError for a mistake in any of them, so that none trains before it is found.
     """
+    from ablations.study.expand import expand
+    from ablations.study.sweep import load_sweep
+
     if scale is not None:
         return (scale,)
     names = load_sweep(file).named_scales

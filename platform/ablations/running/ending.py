@@ -2,16 +2,20 @@
 
 from ablations.errors import AblationsError
 from ablations.home.started_sweep import StartedSweep
-from ablations.search.record import read_search
 from ablations.status.progress import is_still_going, run_rows
 from ablations.status.rows import RunRow
 
 
 def all_ended(sweep: StartedSweep, rows: list[RunRow]) -> bool:
     """True if every run has ended and no trial of a search is pending."""
+    return all(row.state.state.is_finished for row in rows) and not (sweep.plan.search and _has_trials_to_come(sweep))
+
+
+def _has_trials_to_come(sweep: StartedSweep) -> bool:
+    from ablations.search.record import read_search  # loads the recipes, which no other sweep needs here
+
     search = read_search(sweep)
-    is_searched = not sweep.plan.search or (search is not None and search.is_complete)
-    return all(row.state.state.is_finished for row in rows) and is_searched
+    return search is None or not search.is_complete
 
 
 def refuse_while_going(sweep: StartedSweep) -> None:

@@ -13,6 +13,7 @@ from ablations.slurm.states import SlurmStates
 from ablations.status.failures import Failure
 from ablations.status.rows import RunRow, is_going_on, rows_seconds_left, spent
 from ablations.status.time_left import seconds_left
+from scalerl.run.run_folder import RunFolder
 from scalerl.run.status import RunStatus
 
 if TYPE_CHECKING:
@@ -25,8 +26,9 @@ def run_rows(sweep: StartedSweep) -> list[RunRow]:
     rows = []
     for variant in sweep.plan.variants:
         for run in variant.runs:
-            status = sweep.run(run.id).read_status()
-            state = _state_in_sweep(sweep, run.id, status, stops.get(run.id), slurm)
+            folder = sweep.run(run.id)
+            status = folder.read_status()
+            state = _state_in_sweep(sweep.plan, folder, status, stops.get(run.id), slurm)
             is_due = is_swept or state.state != State.PENDING
             row = RunRow(variant=variant.name, seed=run.seed, id=run.id, state=state, is_due=is_due, status=status)
             rows.append(row)
@@ -34,17 +36,18 @@ def run_rows(sweep: StartedSweep) -> list[RunRow]:
 
 
 def _state_in_sweep(
-    sweep: StartedSweep, run_id: str, status: RunStatus, stopped: Stopped | None, slurm: SlurmStates
+    plan: Plan, folder: RunFolder, status: RunStatus, stopped: Stopped | None, slurm: SlurmStates
 ) -> RunState:
     """The state of a run with the sweep's decisions, which the run's shared folder does not record."""
-    plan = sweep.plan
-    state = slurm.state(run_id, state_with(sweep.run(run_id), status, plan.budget_gpu_hours))
+    state = slurm.state(folder.path.name, state_with(folder, status, plan.budget_gpu_hours))
+    if stopped is None:
+        return state
     said = [state.message] if state.message else []
     # Another sweep without the rule may have finished the run.
-    if stopped and stopped.ends_run and state.compute_gpu_hours < plan.budget_gpu_hours:
+    if stopped.ends_run and state.compute_gpu_hours < plan.budget_gpu_hours:
         still = "; still training" if state.state == State.RUNNING else ""
         return replace(state, state=State.STOPPED, message=stopped.text(plan) + still)
-    if stopped and not stopped.ends_run:
+    if not stopped.ends_run:
         said.append(stopped.text(plan))
     return replace(state, message="; ".join(said))
 
@@ -72,4 +75,5 @@ def to_json(
 
 def _run_json(plan: Plan, row: RunRow) -> dict[str, Any]:
     left = seconds_left(row.state, plan.budget_gpu_hours)
-    return {"variant": row.variant, "seed": row.seed, "id": row.id, **asdict(row.state), "seconds_left": left}
+    state = {**vars(row.state), "units": [asdict(unit) for unit in row.state.units]}
+    return {"variant": row.variant, "seed": row.seed, "id": row.id, **state, "seconds_left": left}

@@ -22,10 +22,14 @@ def remarked(sweep: StartedSweep, rows: Sequence[RunRow]) -> tuple[list[RunRow],
     settings = sweep.plan.fit_settings
     runs = [run_of_row(sweep, row, settings) for row in rows]
     said = [
-        replace(row, state=replace(row.state, warnings=warnings_of_run(run, sweep.plan.hours_name)))
-        for row, run in zip(rows, runs, strict=True)
+        with_warnings(row, warnings_of_run(run, sweep.plan.hours_name)) for row, run in zip(rows, runs, strict=True)
     ]
     return said, remarks_of(sweep.plan, runs)
+
+
+def with_warnings(row: RunRow, warnings: tuple[str, ...]) -> RunRow:
+    """The row with these warnings instead of its own."""
+    return row if row.state.warnings == warnings else replace(row, state=replace(row.state, warnings=warnings))
 
 
 def run_of_row(sweep: StartedSweep, row: RunRow, settings: FitSettings | None = None) -> FittedRun:

@@ -11,10 +11,12 @@ be paid for, so it is an error. This module does not import torch: the platform 
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Literal
+from typing import TYPE_CHECKING, Literal
 
 from scalerl.quantities import counted
-from scalerl.recipe import ResolvedRecipe
+
+if TYPE_CHECKING:
+    from scalerl.recipe import ResolvedRecipe
 
 UnitRole = Literal["trainer", "evaluator", "generator"]
 """trainer: one rank of the learner; evaluator: measures published weights; generator: decodes."""
@@ -72,7 +74,7 @@ class NodeOfRun:
         assert 0 <= self.node < self.nodes, self
 
 
-def place_run(recipe: ResolvedRecipe, gpus_of_nodes: Sequence[int]) -> tuple[PlacedUnit, ...]:
+def place_run(recipe: "ResolvedRecipe", gpus_of_nodes: Sequence[int]) -> tuple[PlacedUnit, ...]:
     """All units of a run on the wall clock; without GPUs the units use CPUs, any number per node.
 
     Raises ValueError if there are too few GPUs, or some would have no work.

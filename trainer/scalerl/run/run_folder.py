@@ -11,7 +11,7 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from pydantic import ValidationError
 
@@ -19,11 +19,12 @@ from scalerl.credentials import values_without_secrets
 from scalerl.durable import naming, replace_once, sync_file, write_atomically
 from scalerl.errors import CannotResume
 from scalerl.plain_json import parsed_json
-from scalerl.recipe import ResolvedRecipe
-from scalerl.recipe.command import AnyRecipe, recipe_from_stored
-from scalerl.recipe.own_function import copy_files
 from scalerl.run.run_log import LOG_FILE
 from scalerl.run.status import RunStatus
+
+if TYPE_CHECKING:
+    from scalerl.recipe import ResolvedRecipe
+    from scalerl.recipe.command import AnyRecipe
 
 IDENTITY = re.compile("[0-9a-f]{12}")
 """Pattern of a run's id, which names its folder."""
@@ -111,13 +112,16 @@ class RunFolder:
         """Output of attempt `attempt` on one node; the first node's log holds all that the run itself prints."""
         return self.path / "logs" / (f"attempt-{attempt}.node-{node}.log" if node else f"attempt-{attempt}.log")
 
-    def create(self, recipe: AnyRecipe, seed: int) -> None:
+    def create(self, recipe: "AnyRecipe", seed: int) -> None:
         """Create the folder and its recipe.json if missing; a task file that has moved gets its new path.
 
         The caller resolved this recipe from the file at its path, so the training process will find the file there too.
         CannotResume if recipe.json has been edited; OwnFailed if a file of the user's own functions has changed since
         the recipe was resolved.
         """
+        from scalerl.recipe import ResolvedRecipe
+        from scalerl.recipe.own_function import copy_files
+
         self.path.mkdir(parents=True, exist_ok=True)
         for own in recipe.own.values() if isinstance(recipe, ResolvedRecipe) else ():
             copy_files(own, self.own)
@@ -139,11 +143,14 @@ class RunFolder:
         content = parsed_json(stored)
         return stored if values_without_secrets(content) == content else shared(content)
 
-    def read_recipe(self) -> tuple[AnyRecipe, int]:
+    def read_recipe(self) -> "tuple[AnyRecipe, int]":
         """The resolved recipe and the seed; CannotResume if they differ from those the run was made with.
 
         The user's own functions are those in this folder.
         """
+        from scalerl.recipe import ResolvedRecipe  # takes longer to load than all else that `platform logs` needs
+        from scalerl.recipe.command import recipe_from_stored
+
         path = self.path / "recipe.json"
         way_back = (
             "Restore the file, or delete it and repeat the command that made the run (`platform sweep` or "
@@ -176,8 +183,10 @@ class RunFolder:
                 )
         return (recipe.with_own_in(self.own) if isinstance(recipe, ResolvedRecipe) else recipe), seed
 
-    def read_resolved(self) -> tuple[ResolvedRecipe, int]:
+    def read_resolved(self) -> "tuple[ResolvedRecipe, int]":
         """The recipe and seed of a run of our own trainer; CannotResume if its trainer is a program."""
+        from scalerl.recipe import ResolvedRecipe
+
         recipe, seed = self.read_recipe()
         if isinstance(recipe, ResolvedRecipe):
             return recipe, seed

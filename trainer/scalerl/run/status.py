@@ -1,6 +1,5 @@
 """A run's status, as stored in status.json. This module does not import torch, so the platform can read it."""
 
-import json
 from dataclasses import asdict, dataclass
 
 from pydantic import TypeAdapter, ValidationError
@@ -60,9 +59,9 @@ class RunStatus:
         Nothing in a damaged file is trusted: a wrong `done` would end a sweep without the run. Unknown fields are
         ignored.
         """
-        found, _ = read_sealed(content)
+        read_sealed(content)
         try:
-            status = _STATUS.validate_json(json.dumps(found), strict=True)
+            status = _STATUS.validate_json(content, strict=True)
         except ValidationError as error:
             complaints = (f"{'.'.join(map(str, one['loc']))}: {one['msg']}" for one in error.errors())
             raise ValueError("; ".join(complaints)) from None
