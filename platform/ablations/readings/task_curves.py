@@ -30,7 +30,10 @@ COUNTERS = ("compute_gpu_hours", "step", "wall_s", "flops", "tokens")
 NEEDED_FIELDS = ("compute_gpu_hours", "pass_rate", "step")
 COUNT_FIELDS = ("num_samples", "num_prompts")
 KEPT_FIELDS = ("kind", "task", "share", "pass_rate", *COUNT_FIELDS, *COUNTERS)
+VARIANCE_FIELDS = ("prompt_counts", "step", *VARIANCES)
 NOT_LOGGED = object()
+COUNTED_TOGETHER = 64
+"""Number of evaluations whose prompt counts are held until they are counted together, much faster than one by one."""
 
 
 class EvaluationRows:
@@ -41,23 +44,30 @@ class EvaluationRows:
 
     def __init__(self) -> None:
         self._rows: list[tuple[Any, ...]] = []
+        self._variances: list[tuple[float, float] | AblationsError] = []
+        self._uncounted: list[Mapping[str, Any]] = []
 
     def add(self, row: Mapping[str, Any]) -> None:
         """Add a row if it belongs to an evaluation."""
         if row["kind"] in ("eval", "downstream"):
             # The parser makes a new text of each "eval" and each task's name.
-            values = (row.get(name, NOT_LOGGED) for name in KEPT_FIELDS)
-            known = (intern(value) if type(value) is str else value for value in values)
-            self._rows.append((*known, _variances(row)))
+            values = [row.get(name, NOT_LOGGED) for name in KEPT_FIELDS]
+            self._rows.append(tuple(intern(value) if type(value) is str else value for value in values))
+            self._uncounted.append({name: row[name] for name in VARIANCE_FIELDS if name in row})
+            if len(self._uncounted) == COUNTED_TOGETHER:
+                self._count()
+
+    def _count(self) -> None:
+        if self._uncounted:
+            self._variances += _variances_together(self._uncounted)
+            self._uncounted = []
 
     def __iter__(self) -> Iterator[dict[str, Any]]:
         """Each row; its `variances` are those of its answers and of its prompts, or the reason why they are unknown."""
-        for values in self._rows:
-            yield {
-                name: value
-                for name, value in zip((*KEPT_FIELDS, "variances"), values, strict=True)
-                if value is not NOT_LOGGED
-            }
+        self._count()
+        for values, variances in zip(self._rows, self._variances, strict=True):
+            known = {name: value for name, value in zip(KEPT_FIELDS, values, strict=True) if value is not NOT_LOGGED}
+            yield known | {"variances": variances}
 
     def curve(self, name: str, task: str | None = None) -> Curve | None:
         """The curve `name` of `task`; see `curve_of`."""
@@ -138,6 +148,16 @@ def _joint_variances(parts: Sequence[Mapping[str, Any]]) -> tuple[float, float]:
     return answers, prompts
 
 
+def _variances_together(rows: Sequence[Mapping[str, Any]]) -> list[tuple[float, float] | AblationsError]:
+    """`_variances` of every row."""
+    texts = [text for row in rows if isinstance(text := row.get("prompt_counts"), str)]
+    counts = PromptCounts.from_texts(texts) if len(texts) == len(rows) else None
+    if counts is None or counts.judged.min() < 2:
+        return [_variances(row) for row in rows]
+    found = (variance(counts.right, counts.judged).tolist() for variance in (answer_variance, prompt_variance))
+    return list(zip(*found, strict=True))
+
+
 def _variances(row: Mapping[str, Any]) -> tuple[float, float] | AblationsError:
     """Variances of the pass rate of a row due to answers and to prompts, NaN if unknown, or what is wrong with its
     counts."""
@@ -148,7 +168,7 @@ def _variances(row: Mapping[str, Any]) -> tuple[float, float] | AblationsError:
         counts = PromptCounts.from_text(row["prompt_counts"])
     except ValueError as error:
         return AblationsError(f"prompt_counts of the eval row at step {row['step']}: {error}")
-    return answer_variance(counts.right, counts.judged), prompt_variance(counts.right, counts.judged)
+    return float(answer_variance(counts.right, counts.judged)), float(prompt_variance(counts.right, counts.judged))
 
 
 def _is_of(row: dict[str, Any], task: str | None) -> bool:

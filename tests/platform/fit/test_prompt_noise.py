@@ -34,7 +34,7 @@ def test_the_variance_given_the_prompts_is_without_bias_over_all_answers_that_ca
         for p_i, k_i, c_i in zip(p, k, counts, strict=True):
             chance *= chances(p_i, k_i)[c_i]
         rate = Fraction(sum(counts), sum(k))
-        expected += chance * Fraction(answer_variance(np.array(counts), np.array(k)))
+        expected += chance * Fraction(float(answer_variance(np.array(counts), np.array(k))))
         mean, square = mean + chance * rate, square + chance * rate**2
     assert float(expected) == pytest.approx(float(square - mean**2), rel=1e-12)
 

@@ -78,6 +78,24 @@ def test_a_single_task_has_its_own_counts():
         curve_of([row | {"prompt_counts": "2:013"}], "c")
 
 
+def test_many_evaluations_have_the_variances_of_their_counts_in_order():
+    rng = np.random.default_rng(1)
+    plain = {**next(rows_at(0, rng))}
+    del plain["share"]
+    right = rng.integers(0, 5, (150, 20))
+    texts = ["4:" + "".join(map(str, counts)) for counts in right]
+    texts[70] = "4:" + "1" * 20 + ":" + "4" * 19 + "3"  # its last prompt has an answer fewer
+    rows = [plain | {"compute_gpu_hours": float(n), "prompt_counts": text} for n, text in enumerate(texts)]
+    curve = curve_of(rows, "c")
+    shares = right / 4
+    answers = (shares * (1 - shares) * 4 / 3).sum(axis=1) * 4 / 80**2
+    prompts = (shares.var(axis=1, ddof=1) - (shares * (1 - shares) / 3).mean(axis=1)).clip(0) / 20
+    others = np.arange(150) != 70
+    assert curve.answer_variance[others] == pytest.approx(answers[others])
+    assert curve.prompt_variance[others] == pytest.approx(prompts[others])
+    assert curve.answer_variance[70] == pytest.approx((19 * 3 / 3 + 2 / 2) / 79**2)
+
+
 def test_an_unknown_task_is_answered_with_the_valid_ones(sweep):
     with pytest.raises(
         AblationsError, match=r"--task: .*'maths'; did you mean 'math'\? tasks are: math, code, all, aime"

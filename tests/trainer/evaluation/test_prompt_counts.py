@@ -44,6 +44,25 @@ def test_text_that_is_no_counts_is_refused(text):
         PromptCounts.from_text(text)
 
 
+@pytest.mark.parametrize("texts", [["8:8705", "8:0018", "8:2222"], ["36:10010z", "36:00000a"], ["16:g"]])
+def test_counts_of_several_evaluations_are_found_together(texts):
+    found = PromptCounts.from_texts(texts)
+    assert found is not None
+    alone = [PromptCounts.from_text(text) for text in texts]
+    assert found.right.tolist() == [one.right.tolist() for one in alone]
+    assert found.judged.tolist() == [one.judged.tolist() for one in alone]
+
+
+@pytest.mark.parametrize(
+    "other", ["8:8704:8887", "8:870", "8:87050", "7:7705", "8:8905", "8:87-5", "8:87\ud8005", "8:87é5"]
+)
+@pytest.mark.parametrize("place", [0, 1])
+def test_counts_that_are_not_alike_or_invalid_are_not_found_together(other, place):
+    texts = ["8:8705", "8:0018"]
+    texts.insert(place, other)
+    assert PromptCounts.from_texts(texts) is None
+
+
 @pytest.mark.parametrize("samples", [1, 3])
 def test_a_row_counts_the_answers_of_each_held_out_prompt_in_its_place(samples, monkeypatch):
     recipe = tiny_recipe(evaluation={"samples": samples})

@@ -12,7 +12,7 @@ tables use only the numbers in a row, so they skip this field.
 """
 
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -20,6 +20,8 @@ import numpy as np
 DIGIT_OF_CODE = np.zeros(256, dtype=int)
 """The digit to base 36 of each character's code."""
 DIGIT_OF_CODE[np.frombuffer(b"0123456789abcdefghijklmnopqrstuvwxyz", dtype=np.uint8)] = np.arange(36)
+IS_DIGIT = np.zeros(256, dtype=bool)
+IS_DIGIT[np.frombuffer(b"0123456789abcdefghijklmnopqrstuvwxyz", dtype=np.uint8)] = True
 COUNTS_PATTERN = re.compile(r"([1-9][0-9]*):([0-9a-z]+)(?::([0-9a-z]+))?")
 
 
@@ -47,8 +49,8 @@ class PromptCounts:
         if found is None:
             raise ValueError(f"found {text[:60]!r}; counts look like '8:8705' or '8:8704:8887'")
         most, width = int(found[1]), _width(int(found[1]))
-        right = _numbers(found[2], width)
-        judged = np.full(right.size, most) if found[3] is None else _numbers(found[3], width)
+        right = _numbers(found[2].encode(), width)
+        judged = np.full(right.size, most) if found[3] is None else _numbers(found[3].encode(), width)
         is_consistent = (
             right.max() <= most
             if found[3] is None
@@ -57,6 +59,21 @@ class PromptCounts:
         if not is_consistent:
             raise ValueError(f"found {text[:60]!r}, whose counts are inconsistent")
         return cls(right=right, judged=judged)
+
+    @classmethod
+    def from_texts(cls, texts: Sequence[str]) -> "PromptCounts | None":
+        """Counts of several evaluations, both of shape (num_texts, num_prompts), found together; None unless each text
+        is valid and as long as the first, with that many judged answers to every prompt."""
+        first = COUNTS_PATTERN.fullmatch(texts[0])
+        if first is None or first[3] is not None:
+            return None
+        start, size, most = f"{first[1]}:", len(texts[0]), int(first[1])
+        codes = "".join(text[len(start) :] for text in texts).encode("ascii", "replace")
+        is_alike = all(len(text) == size and text.startswith(start) for text in texts)
+        if not is_alike or not IS_DIGIT[np.frombuffer(codes, dtype=np.uint8)].all() or len(first[2]) % _width(most):
+            return None
+        right = _numbers(codes, _width(most)).reshape(len(texts), -1)
+        return None if right.max() > most else cls(right=right, judged=np.full(right.shape, most))
 
     def to_text(self) -> str:
         """The field's text; at least one answer must have been judged."""
@@ -75,8 +92,8 @@ def _text(counts: np.ndarray, width: int) -> str:
     return "".join(np.base_repr(int(count), 36).lower().zfill(width) for count in counts)
 
 
-def _numbers(text: str, width: int) -> np.ndarray:
-    if len(text) % width:
-        raise ValueError(f"found {len(text)} digits; each count has {width}")
-    digits = DIGIT_OF_CODE[np.frombuffer(text.encode(), dtype=np.uint8)]
+def _numbers(codes: bytes, width: int) -> np.ndarray:
+    if len(codes) % width:
+        raise ValueError(f"found {len(codes)} digits; each count has {width}")
+    digits = DIGIT_OF_CODE[np.frombuffer(codes, dtype=np.uint8)]
     return digits if width == 1 else digits.reshape(-1, width) @ 36 ** np.arange(width)[::-1]
