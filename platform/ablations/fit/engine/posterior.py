@@ -69,7 +69,7 @@ class Draws(NamedTuple):
 
     def ceiling_density(self, A: np.ndarray) -> np.ndarray:
         """Posterior density of the ceiling at each A, averaged over the draws' own (Gelfand and Smith 1990)."""
-        log_inside = log_between(-self.A_mean / self.A_sd, (1 - self.A_mean) / self.A_sd)
+        log_inside = log_between(-self.A_mean / self.A_sd, (1 - self.A_mean) / self.A_sd, 1 / self.A_sd)
         # -(A - A_mean)^2 / 2 A_sd^2 in powers of A, about a typical A so that their sum keeps its digits.
         centre, precision = float(self.A_mean.clip(0, 1).mean()), self.A_sd**-2
         A, mean = np.atleast_1d(A) - centre, self.A_mean - centre
@@ -178,7 +178,7 @@ def _linear(sums: Sums, log_precision: np.ndarray, v: np.ndarray, m: np.ndarray,
     misfit = sums.y_y - A_0 * sums.g_y - m * r_y - e * r
     A_variance = (sums.u_u + 1 / v) / determinant
     A_sd = np.sqrt(A_variance)
-    log_inside = log_between(-A / A_sd, (1 - A) / A_sd)
+    log_inside = log_between(-A / A_sd, (1 - A) / A_sd, 1 / A_sd)
     return Linear(
         log_evidence=0.5 * (log_precision - np.log(v * determinant) - misfit) + log_inside + np.log(probability),
         r_mean=r,
@@ -206,12 +206,13 @@ def _linear_of_cells(model: CurveModel, sums: Sums, cells: Cells) -> Linear:
 def _draw_linear_part(linear: Linear, rng: np.random.Generator) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """r and A of each draw within 0 <= r <= A <= 1, and the probability of 0 <= r <= A given A."""
     A_sd = np.sqrt(linear.A_variance)
-    A = linear.A_mean + A_sd * truncated_normals(-linear.A_mean / A_sd, (1 - linear.A_mean) / A_sd, rng)[0]
+    lo, hi = -linear.A_mean / A_sd, (1 - linear.A_mean) / A_sd
+    A = A_sd * truncated_normals(lo, hi, 1 / A_sd, rng)[0]
     slope = linear.covariance / linear.A_variance
     r_mean = linear.r_mean + slope * (A - linear.A_mean)
     r_sd = np.sqrt(np.maximum(linear.r_variance - slope * linear.covariance, 1e-300))
-    z, inside = truncated_normals(-r_mean / r_sd, (A - r_mean) / r_sd, rng)
-    return np.clip(r_mean + r_sd * z, 0, A), A, inside
+    distance, inside = truncated_normals(-r_mean / r_sd, (A - r_mean) / r_sd, A / r_sd, rng)
+    return np.minimum(r_sd * distance, A), A, inside
 
 
 def _exp(log_density: np.ndarray) -> np.ndarray:
