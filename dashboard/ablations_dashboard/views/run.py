@@ -49,8 +49,8 @@ from scalerl.credentials import HIDDEN, values_without_secrets
 from scalerl.errors import CannotResume
 from scalerl.recipe import ResolvedRecipe
 from scalerl.recipe.command import AnyRecipe
+from scalerl.recipe.task_sentences import task_sentence
 from scalerl.run.run_folder import RunFolder
-from scalerl.tasks.sentences import task_sentence
 
 METRIC_HEIGHT = 65
 """Height in pixels of one metric among all."""

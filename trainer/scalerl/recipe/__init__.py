@@ -9,6 +9,7 @@
     cluster       the scale's cluster: modelled on a virtual clock, or processes on the wall clock
     generator     the scale's generator: the built-in one, or vLLM
     tasks         the scale's tasks: synthetic, in files, or only measured
+    task_sentences  what a pass rate is of, in a sentence
     one_task      what every task of a mix has
     own           a user's own function, by import path: a loss, a task, ...
     own_files     the files that such a function consists of

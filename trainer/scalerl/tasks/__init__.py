@@ -5,7 +5,6 @@ So every run of a scale trains and validates on the same prompts, and no prompt 
 
 task             the protocol, the written form of a prompt, and TaskError
 catalogue        the tasks of a recipe, made from its settings
-sentences        what a pass rate is of, in a sentence
 generated here
   k_smallest     the k smallest symbols of a list in order, after a written draft: the math-like task
   modular        a program of one to three operations modulo a prime, judged by running it: the program-like task

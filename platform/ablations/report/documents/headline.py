@@ -14,7 +14,7 @@ from ablations.home.started_sweep import StartedSweep
 from ablations.report.documents.variant_row import VariantRow
 from ablations.text import capitalised, compute_text, counted, interval_text
 from scalerl.recipe import ResolvedRecipe
-from scalerl.tasks.sentences import task_sentence
+from scalerl.recipe.task_sentences import task_sentence
 
 MOST_IN_HEADLINE = 2
 """Limit on the variants named; beyond it they are only counted."""

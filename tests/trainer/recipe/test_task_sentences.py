@@ -4,9 +4,9 @@ import pytest
 from places import REPOSITORY
 
 from scalerl.recipe import KSmallest, Math, Modular, ReasoningGym
+from scalerl.recipe.task_sentences import K_SMALLEST_EXAMPLE, MODULAR_EXAMPLE, task_sentence, task_text
 from scalerl.rollout import Prompt
 from scalerl.tasks import make_task
-from scalerl.tasks.sentences import K_SMALLEST_EXAMPLE, MODULAR_EXAMPLE, task_sentence, task_text
 from scalerl.tokens.symbols import COLON, SYMBOLS, SymbolTokenizer
 
 TOKENIZER = SymbolTokenizer()
