@@ -26,7 +26,7 @@ with IMPORTING:
 
 st.set_page_config(page_title="Ablations", layout="wide")
 st.html(
-    "<style>.stMainBlockContainer {padding-top: 4rem} .stMainBlockContainer h1 {font-size: 1.8rem; padding: 0} "
+    "<style>.stMainBlockContainer {padding-top: 4rem} .stMainBlockContainer h1 {font-size: 1.8rem; padding: 0 0 .3rem} "
     ".stMainBlockContainer :is(h2, h3) {font-size: 1.4rem} "
     '[data-testid="stCaptionContainer"] {color: inherit; opacity: .75}</style>'  # Streamlit's own has 3.9 : 1
 )

@@ -7,6 +7,7 @@ import json
 import sys
 import tempfile
 from collections.abc import Iterator
+from contextlib import chdir
 from dataclasses import replace
 from pathlib import Path
 
@@ -14,6 +15,7 @@ from dashboard.browser import Browser, served_in_browser
 from dashboard.test_paper_page import make_study
 from dashboard.test_run_page import HELD_OUT
 from dashboard.test_search_page import make_record
+from dashboard.texts import crowded
 from fixtures_home import changed, make_home, planned_run
 from places import REPOSITORY
 
@@ -23,6 +25,7 @@ WIDTHS = {1440: 1100, 400: 900}
 PAGES: dict[str, dict[str, str]] = {
     "sweeps": {},
     "compare": {"sweep": "loo"},
+    "runs": {"sweep": "loo"},
     "forecast": {"sweep": "loo"},
     "run": {"sweep": "loo", "run": planned_run("loo-loss", 1).id},
     "recipes": {},
@@ -78,25 +81,27 @@ def answered(prompt: str, answer: str, version: int) -> dict:
 
 
 def take_pictures(browser: Browser, folder: Path) -> Iterator[Path]:
-    """Every picture, each of a page that is whole."""
+    """Every picture, each of a page that is whole and whose texts are clear of one another."""
     for page, query in PAGES.items():
         for theme in ("light", "dark"):
             for width, height in WIDTHS.items():
                 path = folder / f"{page}-{theme}-{width}.png"
                 with browser.window(dark=theme == "dark", width=width, height=height) as window:
                     window.open("" if page == "sweeps" else page, **query)
-                    window.is_whole(figures=0 if page in ("sweeps", "recipes") else 1)
+                    window.is_whole(figures=0 if page in ("sweeps", "runs", "recipes") else 1)
                     window.page.wait_for_timeout(500)
+                    assert crowded(window) == [], path.name
                     window.page.screenshot(path=path)
                 yield path
 
 
 def main() -> None:
-    folder = Path(sys.argv[1]) if len(sys.argv) > 1 else IMAGES
+    folder = Path(sys.argv[1]).absolute() if len(sys.argv) > 1 else IMAGES
     folder.mkdir(parents=True, exist_ok=True)
-    with tempfile.TemporaryDirectory() as home:
-        pictured_home(Path(home) / "ablation-runs")
-        for browser in served_in_browser(Path(home) / "ablation-runs"):
+    with tempfile.TemporaryDirectory() as place, chdir(place):  # where ./ablation-runs needs no --home in commands
+        home = Path("ablation-runs").absolute()
+        pictured_home(home)
+        for browser in served_in_browser(home):
             for path in take_pictures(browser, folder):
                 print(path.name, path.stat().st_size)
 

@@ -35,6 +35,7 @@ def test_the_runs_in_trouble_come_first_each_with_a_link_to_its_page(monkeypatch
     first = table.to_dict("records")[0]
     assert (first["compute"], first["message"]) == (0.5, "Diverged")
     assert first["open"] == f"run?sweep=loo&run={planned_run('loo-loss', 0).id}"
+    assert json.loads(page.dataframe[0].proto.columns)["message"]["width"] == 240
     assert "6 of 6 runs" in [one.value for one in page.markdown]
 
 

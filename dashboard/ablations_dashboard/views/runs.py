@@ -38,6 +38,8 @@ MOST_VALUES = 40
 """Limit on the values of a setting that are listed to choose from; more are compared in the filter."""
 HEIGHT = 560
 """Height of the table in pixels: fifteen rows."""
+MESSAGE_PX = 240
+"""Width of the messages if any run has one: the browser's own width follows the many empty ones."""
 READ_IN_TIME = 500
 """Runs that are read again every `REFRESH_S`; more are read less often, so that a filter seldom waits for it."""
 GROUPED_NUMBERS = ("level", "pass rate")
@@ -171,7 +173,9 @@ def show_rows(sweep: StartedSweep, chosen: pd.DataFrame, hidden: Sequence[str]) 
     links = [address("run", {"sweep": sweep.name, "run": one}) for one in chosen["id"]]
     linked = pd.concat([pd.Series(links, index=shown.index, name="open"), shown], axis="columns")
     csv = shown.to_csv(index=False).encode()
-    show_table(linked, name=f"{sweep.name}-runs", columns={**plain, **RUN_COLUMNS}, csv=csv, height=HEIGHT)
+    has_messages = "message" in shown and bool(shown["message"].fillna("").ne("").any())
+    wide = {"message": st.column_config.TextColumn("message", width=MESSAGE_PX)} if has_messages else {}
+    show_table(linked, name=f"{sweep.name}-runs", columns={**plain, **RUN_COLUMNS, **wide}, csv=csv, height=HEIGHT)
 
 
 def show_groups(sweep: StartedSweep, chosen: pd.DataFrame, by: str, measure: str) -> None:
@@ -195,7 +199,7 @@ def show_groups(sweep: StartedSweep, chosen: pd.DataFrame, by: str, measure: str
     known = known if spread.freedom else "not known, since no variant has a second seed"
     note = (
         f"Runs that have reached the budget count. Intervals are those of other seeds of the same variants ({known}). "
-        "What else the variants of a group change is not taken out; Compare has the effects of a grid."
+        "Other settings that differ between groups are not adjusted for; Compare has the effects of a grid."
     )
     table = table_of_rows(rows, name="groups", notes=(note,))
     show_document([table], scope=sweep.name)

@@ -35,6 +35,8 @@ FIGURE_SETTINGS = {"displaylogo": False, "responsive": True, "showSendToCloud": 
 """Plotly's settings without the button that uploads a figure to its cloud."""
 GRID, FRAME = "#eceff2", "#c5cad0"
 LONGEST_TITLE = 36
+LAST_NUMBER = 1.7
+"""Room for the half of an axis's last number, in letter heights; Plotly leaves out a number that has no room."""
 CLEAR = "rgba(0,0,0,0)"
 WIDE = Sheet(
     width=930, font=12, width_of=lambda text: 6.8 * len(text), longest=24, left=58, foot=48, top=12, head=34, label=31,
@@ -155,7 +157,9 @@ def layout_on(sheet: Sheet, chart: Chart) -> dict[str, Any]:
         "height": round(where.height), "paper_bgcolor": page, "plot_bgcolor": page,
         "font": {"family": FONT, "size": sheet.font, "color": sheet.ink(INK)}, "showlegend": bool(chart.legend),
         "hovermode": "x unified" if chart.is_read_at_x else "closest", "barmode": "overlay",
-        "margin": {"l": where.left, "r": where.right, "t": first, "b": where.height - last},
+        "margin": {
+            "l": where.left, "r": max(where.right, LAST_NUMBER * sheet.font), "t": first, "b": where.height - last,
+        },
     }  # fmt: skip
     if chart.legend:
         edge = {"above": ("bottom", 1 + sheet.top / (last - first)), "below": ("top", -sheet.foot / (last - first))}

@@ -6,6 +6,7 @@ import json
 import pytest
 from fixtures_answers import renamed
 from fixtures_home import make_home
+from matplotlib.textpath import TextPath
 
 from ablations.findings.results import read_results
 from ablations.report.figures.chart import (
@@ -22,7 +23,7 @@ from ablations.report.figures.chart import (
 )
 from ablations.report.figures.curves import curves_chart
 from ablations.report.figures.layout import moved_apart
-from ablations.report.figures.plotly_chart import NARROW, WIDE, chart_script, on_screen
+from ablations.report.figures.plotly_chart import NARROW, WIDE, chart_script, layout_on, on_screen
 from ablations.report.figures.plots import curves_figure, curves_picture, differences_picture, verdicts_figure
 
 
@@ -92,6 +93,13 @@ def test_panels_stand_in_a_row_on_a_wide_screen_and_one_below_the_other_with_the
     assert (wide.layout.font.size, narrow.layout.font.size) == (WIDE.font, NARROW.font)
     # The numbers of each panel begin where it ends, with room for them before the next.
     assert {one.x for one in wide.layout.annotations if one.yref == "y"} == {wide.layout.xaxis.domain[1]}
+
+
+@pytest.mark.parametrize("sheet", [WIDE, NARROW])
+def test_the_last_number_below_an_axis_has_room_beside_the_plot(sheet):
+    chart = Chart(alt="", panels=[Panel(x=Axis(range=(0.0, 10_000.0)), y=Axis(), marks=[])])
+    number = TextPath((0, 0), "10000", size=sheet.font).get_extents()  # in matplotlib's DejaVu Sans, a wide font
+    assert layout_on(sheet, chart)["margin"]["r"] >= number.width / 2
 
 
 def without_colours(part):
