@@ -3,6 +3,7 @@
 import csv
 import io
 import re
+from contextlib import chdir
 from dataclasses import replace
 from datetime import UTC, datetime
 
@@ -28,13 +29,17 @@ A4_WIDTH = 688
 
 
 @pytest.fixture(scope="module")
-def browser(many_variants):
-    """The pages of two studies beside each other, `loo` and `more`, and of one with many variants."""
+def browser(many_variants, tmp_path_factory):
+    """The pages of two studies beside each other, `loo` and `more`, and of one with many variants, in ./ablation-runs,
+    which no command that a page shows has to name."""
     sweep = make_home(many_variants.home.path, seeds=(0, 1, 2))
     again = replace(sweep.plan.variants[1], name="again", runs=(PlannedRun(seed=0, id="ab" * 6),))
     write_run(sweep.home, "ab" * 6, (0.60, 1.8, 330.0))
     changed(sweep, sweep="more", variants=(sweep.plan.variants[0], again)).write_plan()
-    yield from served_in_browser(many_variants.home.path)
+    place = tmp_path_factory.mktemp("place")
+    (place / "ablation-runs").symlink_to(many_variants.home.path)
+    with chdir(place):
+        yield from served_in_browser(place / "ablation-runs")
 
 
 def traces(page):
