@@ -7,6 +7,7 @@ ceiling.
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 
 import numpy as np
 
@@ -67,6 +68,7 @@ def levels_of(fits: Sequence[Fit], compute: float) -> Repeats | None:
     return Repeats.of([level.value for level in known], [variance] * len(known), [fit.curve.start for fit in some])
 
 
+@lru_cache(maxsize=4096)  # a comparison asks several times for each run, and another baseline again
 def level_of(curve: Curve, compute: float) -> Level | None:
     """The mean of the readings, joined by lines, over the last third of `compute`; None if they begin later.
 
