@@ -76,6 +76,8 @@ def whole_command(
 
 INTERRUPTED = 130
 """The exit code that Typer gives some commands on Ctrl-C."""
+OTHER_WORDS = {"--baseline": "--reference"}
+"""Options by the names that people try for them."""
 UsageProblem: Any = typer.BadParameter.__base__
 """Typer's error for an unknown option or a missing argument, which it does not export."""
 
@@ -102,11 +104,25 @@ def main() -> None:
     except OSError as error:
         fail(f"{error.filename or 'the system'}: {error.strerror or error}", FAILED, error, as_json=as_json)
     except UsageProblem as error:
-        command = "platform" if error.ctx is None else error.ctx.command_path
-        message = error.format_message().replace("Value error, ", "").rstrip(".")
-        if not message:  # without a command: the help has been shown
+        if not error.format_message():  # without a command: the help has been shown
             sys.exit(error.exit_code)
-        fail(f"{message}; for its options, run `{command} --help`", error.exit_code, error, as_json=as_json)
+        fail(usage_message(error), error.exit_code, error, as_json=as_json)
+
+
+def usage_message(error: Any) -> str:
+    """What Typer says of a wrong usage, and the help that says what would be right."""
+    command = "platform" if error.ctx is None else error.ctx.command_path
+    message = error.format_message().replace("Value error, ", "").rstrip(".")
+    if (name := OTHER_WORDS.get(asked := getattr(error, "option_name", ""))) and has_option(error.ctx, name):
+        message = f"No such option: {asked}; the option is called {name}"
+    what = "all commands" if message.startswith("No such command") else "its options"
+    joined = f"{message} For" if message.endswith("?") else f"{message}; for"
+    return f"{joined} {what}, run `{command} --help`"
+
+
+def has_option(context: Any, name: str) -> bool:
+    """True if the command of this context has an option of this name."""
+    return context is not None and any(name in one.opts for one in context.command.params)
 
 
 def fail(message: str, exit_code: int, error: Exception, *, as_json: bool) -> NoReturn:

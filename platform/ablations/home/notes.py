@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 from filelock import FileLock
 from pydantic import ConfigDict, Field, TypeAdapter
@@ -23,7 +23,6 @@ from ablations.files.checked_json import checked
 from ablations.home.home import Home
 from ablations.home.labels import run_name
 from ablations.home.started_sweep import StartedSweep
-from scalerl.plain_json import parsed_json
 from scalerl.run.run_folder import write_atomically
 
 NOTES_FILE = "notes.json"
@@ -216,11 +215,20 @@ def _read(folder: Path) -> dict[str, Notes]:
     """The notes in a folder by what they are about; empty without a file."""
     path = folder / NOTES_FILE
     try:
-        return checked(parsed_json(path.read_bytes()), _WRITTEN)
+        return checked(json.loads(path.read_bytes(), object_pairs_hook=_each_once), _WRITTEN)
     except (FileNotFoundError, NotADirectoryError):
         return {}
-    except ValueError as error:
+    except (ValueError, RecursionError) as error:
         raise AblationsError(f"{path}: not notes ({error}); correct the file, or delete it with its notes") from error
+
+
+def _each_once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    """A JSON object; ValueError for a key that occurs twice, since one of its values would be lost."""
+    found = dict(pairs)
+    if len(found) < len(pairs):
+        names = [name for name, _ in pairs]
+        raise ValueError(f"the key {next(name for name in names if names.count(name) > 1)!r} occurs twice")
+    return found
 
 
 def _shown(folder: Path) -> dict[str, Notes]:

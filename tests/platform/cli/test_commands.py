@@ -98,6 +98,26 @@ def test_the_shell_completes_sweeps_variants_scales_and_recipes(tmp_path, words,
     assert sorted(found.stdout.split()) == expected
 
 
+@pytest.mark.parametrize("words", ["platform logs loo-l", "platform diff qwen", "platform doctor loo-l"])
+def test_completion_does_without_the_recipe_models_which_take_longest_to_load(tmp_path, words):
+    make_home(tmp_path)
+    code = (
+        "import sys; sys.argv = ['platform']\n"
+        "from ablations.cli import app\n"
+        "try: app(prog_name='platform')\n"
+        "except SystemExit as end: assert not end.code, end.code\n"
+        f"loaded = [name for name in {['numpy', 'scalerl.recipe', 'ablations.study.sweep']!r} if name in sys.modules]\n"
+        "assert not loaded, loaded"
+    )
+    asked = {"_PLATFORM_COMPLETE": "complete_bash", "COMP_WORDS": words, "COMP_CWORD": "2"}
+    environment = {"ABLATIONS_HOME": str(tmp_path), "PATH": "/usr/bin:/bin", **asked}
+    result = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, check=False, cwd=REPOSITORY, env=environment
+    )
+    assert result.returncode == 0, result.stderr
+    assert set(result.stdout.split()) & {"loo-loss-s0", "qwen_dapo"}
+
+
 def test_help_says_what_commands_are_for_and_has_all_of_them():
     printed = re.sub("\x1b\\[[0-9;]*m", "", run("-h"))  # colours, where a terminal is forced
     assert [title for title in PURPOSES if f" {title} " in printed] == list(PURPOSES)
@@ -346,6 +366,12 @@ def test_wrong_input_is_one_message_and_exit_code_2(command, arguments, said, tm
         (["forecast", "--score", "0"], "--score: found 0; must be a pass rate above 0 and at most 1"),
         (["diff"], "Missing argument 'left'"),
         (["sync", "--evry", "9"], "No such option: --evry"),
+        (
+            ["compare", "--baseline", "loo"],
+            "No such option: --baseline; the option is called --reference; for its options",
+        ),
+        (["status", "--baseline", "loo"], "No such option: --baseline; for its options, run"),
+        (["comparr"], "No such command 'comparr'. Did you mean 'compare'? For all commands, run"),
         (["sync", "--every", "x"], "Invalid value for '--every': "),
     ],
 )

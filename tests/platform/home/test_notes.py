@@ -89,6 +89,8 @@ def test_an_empty_endless_or_broken_note_and_a_tag_of_several_words_are_refused(
     [
         "{",
         '{"": 3}',
+        '{"dapo": {"tags": ["keep"]}, "dapo": {"tags": ["paper"]}}',
+        '{"": {"tags": ["keep"], "tags": ["paper"]}}',
         *(f'{{"": {{"texts": [{{"at": {at}, "text": "x"}}]}}}}' for at in ('"now"', "NaN", "1e30", "-1e12")),
     ],
 )
