@@ -370,14 +370,21 @@ class CommandTool(Tool):
         named = {self._meant(name): value for name, value in arguments.items()}
         if len(named) < len(arguments):
             raise ToolError(f"{self.name}: {', '.join(arguments)}: two of these are one argument; give it once")
-        lists = [name for name, one in self.parameters["properties"].items() if one.get("type") == "array"]
-        whole = {name: [one] if name in lists and not isinstance(one, list) else one for name, one in named.items()}
+        whole = {name: self._shaped(name, value) for name, value in named.items()}
         try:
             self.fn_metadata.validate_arguments(whole)
         except ValidationError as error:
             said = (f"{'.'.join(map(str, one['loc']))}: found {one['input']!r}; {one['msg']}" for one in error.errors())
             raise ToolError("; ".join(said)) from error
         return await super().run(whole, *given, **options)
+
+    def _shaped(self, name: str, value: Any) -> Any:
+        """The value as a list if the argument takes one; else the only member of a list."""
+        schema = self.parameters["properties"][name]
+        types = {one.get("type") for one in (schema, *schema.get("anyOf", ()))}
+        if "array" in types:
+            return value if value is None or isinstance(value, list) else [value]
+        return value[0] if isinstance(value, list) and len(value) == 1 else value
 
     def _meant(self, name: str) -> str:
         """The argument of this name, or of its singular or plural."""

@@ -64,7 +64,7 @@ def test_tools_give_the_documents_and_the_errors_of_the_commands(tmp_path):
         calls = [
             ("compare", {"sweeps": ["loo"], "reference": "scalerl", "paper": True}),
             ("dry_run", {"file": "sweeps/demo.yaml", "budget": "3"}),
-            ("status", {"sweep": "lo"}),
+            ("status", {"sweeps": ["lo"]}),
             ("compare", {"sweep": "loo"}),
             ("compare", {"sweep": "loo", "referense": "scalerl"}),
             ("forecast", {"score": "high"}),
