@@ -7,7 +7,7 @@ end of the posterior comes from the prior.
 import numpy as np
 
 from ablations.fit.engine.family import Family
-from ablations.fit.engine.noise import AR1
+from ablations.fit.engine.noise import AR1, FEW_READINGS
 from ablations.fit.engine.projection import GRID_SHAPE, Nodes, Prior, box_around, box_nodes, grid_nodes
 from ablations.fit.engine.sums import Sums
 
@@ -26,29 +26,31 @@ def ceiling_profile(
 
     e' Cov^-1 e + (r - value)^2 / variance, e = y - r (1 - g) - A g.
 
-    Of the coarse grid, only nodes are computed whose deviance under a larger, independent noise does not exceed that of
-    one node under this noise: no other node can be the best.
+    Of many readings, only those nodes of the coarse grid are computed whose deviance under a larger, independent noise
+    does not exceed that of one node under this noise: no other node can be the best.
     """
     coarse, whole = grid_nodes(family, x), family.box(x)
-    equal = _equal_sums(coarse, y, noise.most_variance)
     white = noise.whiten(np.stack([np.ones(y.size), y], axis=1)).T
 
-    def deviance(g: np.ndarray, ceiling: float) -> np.ndarray:
-        return _deviance(_sums(noise.whiten(g.T).T, *white), ceiling, prior)
+    def sums(g: np.ndarray) -> Sums:
+        return _sums(noise.whiten(g.T).T, *white)
 
+    is_short = y.size <= FEW_READINGS
+    of_coarse = sums(coarse.g) if is_short else _equal_sums(coarse, y, noise.most_variance)
     least = []
     for ceiling in map(float, np.atleast_1d(A)):
-        at_least = _deviance(equal, ceiling, prior)
-        first = int(at_least.argmin())
-        limit = float(deviance(coarse.g[[first]], ceiling)[0]) + ROUNDING_SHARE * float(equal.y_y)
-        near = np.flatnonzero(at_least <= limit)
-        found = deviance(coarse.g[near], ceiling)
-        best, nodes, box, shape = int(near[found.argmin()]), coarse, whole, GRID_SHAPE
-        lowest = float(found.min())
+        found, near = _deviance(of_coarse, ceiling, prior), None
+        if not is_short:
+            limit = float(_deviance(sums(coarse.g[[found.argmin()]]), ceiling, prior)[0])
+            near = np.flatnonzero(found <= limit + ROUNDING_SHARE * float(of_coarse.y_y))
+            found = _deviance(sums(coarse.g[near]), ceiling, prior)
+        best, lowest = int(found.argmin()), float(found.min())
+        best = best if near is None else int(near[best])
+        nodes, box, shape = coarse, whole, GRID_SHAPE
         for _ in range(NUM_ZOOMS):
             box = box_around(nodes, best, box, shape, whole, margin=1.5)
             nodes, shape = box_nodes(family, x, box, ZOOM_SHAPE), ZOOM_SHAPE
-            found = deviance(nodes.g, ceiling)
+            found = _deviance(sums(nodes.g), ceiling, prior)
             best, lowest = int(found.argmin()), min(lowest, float(found.min()))
         least.append(lowest)
     return np.array(least)

@@ -7,7 +7,7 @@ averaging over both is what widens an interval.
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from functools import cache, lru_cache, wraps
+from functools import cache, cached_property, lru_cache, wraps
 from typing import ParamSpec, TypeVar
 
 import numpy as np
@@ -27,6 +27,8 @@ FEW_AUTOCORRELATIONS, FEW_FACTORS = np.array([0.0, 0.55, 0.85]), np.geomspace(1 
 LEAST_SD = 1e-5
 """Minimum standard deviation, which keeps the deviance finite if a curve goes through its readings exactly."""
 MOST_AUTOCORRELATION = 0.9
+FEW_READINGS = 100
+"""Number of readings up to which it takes less time to invert a matrix once than to solve with it many times."""
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -82,7 +84,13 @@ class AR1:
 
     def whiten(self, columns: np.ndarray) -> np.ndarray:
         """W `columns`, with W' W = Cov^-1, so that noise becomes independent entries of variance 1."""
+        if len(self._root) <= FEW_READINGS:
+            return self._whitening @ columns
         return np.asarray(solve_triangular(self._root, columns, lower=True, check_finite=False))
+
+    @cached_property
+    def _whitening(self) -> np.ndarray:
+        return np.asarray(solve_triangular(self._root, np.eye(len(self._root)), lower=True))
 
     @property
     def autocorrelation(self) -> float:

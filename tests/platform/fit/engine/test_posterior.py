@@ -9,7 +9,7 @@ from scipy.optimize import least_squares, minimize
 from ablations.fit.engine.anchor import Anchor, anchor_deviance, anchors
 from ablations.fit.engine.ceiling_profile import ceiling_profile
 from ablations.fit.engine.family import FAMILIES, SIGMOID, WEIBULL
-from ablations.fit.engine.noise import AR1, noise_grid
+from ablations.fit.engine.noise import AR1, FEW_READINGS, noise_grid
 from ablations.fit.engine.posterior import Draws, sample
 from ablations.fit.engine.projection import Prior, solve
 from ablations.fit.huber import HUBER_MADS, huberised
@@ -175,7 +175,7 @@ def test_hubers_readings_give_hubers_fit():
 @pytest.mark.parametrize("rho", [0.0, 0.6, 0.9])
 @pytest.mark.parametrize("sd", [1e-5, 0.004, 0.03])
 def test_the_profile_passes_over_no_node_that_could_be_the_best(rho, sd, monkeypatch):
-    x = np.log(np.linspace(0.02, 1, 50))
+    x = np.log(np.linspace(0.02, 1, FEW_READINGS + 1))
     y = law(x, 0.7, 1.6, 0.3, 0.25) + sd * np.random.default_rng(2).standard_normal(x.size)
     noise = AR1(y.size, sampling_variance=sd**2, run_variance=sd**2, rho=rho)
     given = {"noise": noise, "prior": Prior(value=START, variance=4e-4)}
@@ -185,11 +185,12 @@ def test_the_profile_passes_over_no_node_that_could_be_the_best(rho, sd, monkeyp
     assert found == pytest.approx(ceiling_profile(SIGMOID, x, y, A, **given), rel=1e-9, abs=1e-13 / sd**2)
 
 
+@pytest.mark.parametrize("num", [40, FEW_READINGS + 1])
 @pytest.mark.parametrize("rho", [0.0, 0.6, 0.93])
-def test_no_noise_is_larger_than_its_limit(rho):
-    noise = AR1(40, sampling_variance=1e-4, run_variance=2e-4, rho=rho)
-    dense = covariance(40, 2e-4, rho)
+def test_no_noise_is_larger_than_its_limit(rho, num):
+    noise = AR1(num, sampling_variance=1e-4, run_variance=2e-4, rho=rho)
+    dense = covariance(num, 2e-4, rho)
     assert np.linalg.eigvalsh(dense).max() <= noise.most_variance * (1 + 1e-12)
-    columns = np.random.default_rng(0).standard_normal((40, 3))
+    columns = np.random.default_rng(0).standard_normal((num, 3))
     white = noise.whiten(columns)
     assert white.T @ white == pytest.approx(columns.T @ np.linalg.inv(dense) @ columns)
