@@ -65,5 +65,6 @@ def _add_log_inside(log_density: np.ndarray, mean: np.ndarray, top: np.ndarray |
     to_wall *= per_sd
     near = np.flatnonzero(to_wall < OUT_OF_REACH)
     mean, to_top, per_sd = (values.ravel()[near] for values in (mean, to_top, per_sd))
-    width = per_sd * (top.ravel()[near] if isinstance(top, np.ndarray) else top)
+    # The readings may say nothing about A, whose top is 1; r has a prior.
+    width = None if isinstance(top, np.ndarray) else top * per_sd
     log_density.ravel()[near] += log_between(-mean * per_sd, to_top * per_sd, width)

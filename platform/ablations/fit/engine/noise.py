@@ -85,7 +85,7 @@ class AR1:
     def whiten(self, columns: np.ndarray) -> np.ndarray:
         """W `columns`, with W' W = Cov^-1, so that noise becomes independent entries of variance 1."""
         if len(self._root) <= FEW_READINGS:
-            return self._whitening @ columns
+            return (columns.T @ self._whitening.T).T  # the entries of a column stay side by side
         return np.asarray(solve_triangular(self._root, columns, lower=True, check_finite=False))
 
     @cached_property

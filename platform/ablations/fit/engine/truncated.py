@@ -14,14 +14,15 @@ FARTHEST_OUT = 40.0
 """Distance from 0 at which float64 has no density left."""
 
 
-def log_between(lo: np.ndarray, hi: np.ndarray, width: np.ndarray) -> np.ndarray:
+def log_between(lo: np.ndarray, hi: np.ndarray, width: np.ndarray | None = None) -> np.ndarray:
     """Log probability of a standard normal between `lo` and `hi`, accurate in both tails.
 
-    `width` is hi - lo, of which rounding may leave nothing.
+    `width` is hi - lo, of which rounding may leave nothing; not needed where no range is narrow.
     """
     # Mirrored so that the nearer end is above: P(z < near) - P(z < -far).
     near, far = np.minimum(-lo, hi), np.maximum(-lo, hi)
-    return np.log(np.maximum(_inside(ndtr(near) - ndtr(-far), lo, width), LEAST_SHARE))
+    inside = ndtr(near) - ndtr(-far)
+    return np.log(np.maximum(inside if width is None else _inside(inside, lo, width), LEAST_SHARE))
 
 
 def truncated_normals(
