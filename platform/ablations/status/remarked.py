@@ -7,8 +7,11 @@ Nothing is fitted here, so that the table of a large sweep stays quick: a collap
 from collections.abc import Sequence
 from dataclasses import replace
 
+import numpy as np
+
 from ablations.findings.remark import Remark
 from ablations.findings.remarks import remarks_of, warnings_of_run
+from ablations.fit.law_fit import CurveSet
 from ablations.fit.options import FitSettings
 from ablations.home.labels import PlannedRun
 from ablations.home.started_sweep import StartedSweep
@@ -20,11 +23,28 @@ from ablations.status.rows import RunRow
 def remarked(sweep: StartedSweep, rows: Sequence[RunRow]) -> tuple[list[RunRow], tuple[Remark, ...]]:
     """The rows, with collapses and falls among their warnings, and all remarks, the most serious first."""
     settings = sweep.plan.fit_settings
-    runs = [run_of_row(sweep, row, settings) for row in rows]
+    runs = [without_draws(run_of_row(sweep, row, settings)) for row in rows]
     said = [
         with_warnings(row, warnings_of_run(run, sweep.plan.hours_name)) for row, run in zip(rows, runs, strict=True)
     ]
     return said, remarks_of(sweep.plan, runs)
+
+
+def without_draws(run: FittedRun) -> FittedRun:
+    """The run without the draws and most readings of its fit, which no remark needs: a gigabyte for 10,000 runs."""
+    if run.fit is None or run.curve is None:
+        return run
+    none, read = np.empty(0), run.fit.readings
+    fit = replace(
+        run.fit,
+        curve=run.curve,
+        readings=replace(read, compute=read.compute[[0, -1]], score=read.score[[0, -1]]),  # the window
+        residuals=none,
+        draws=CurveSet(A=none, B=none, C_mid=none, R_0=none),
+        ceiling=replace(run.fit.ceiling, draws=none),
+        alternatives=replace(run.fit.alternatives, others=()),
+    )
+    return replace(run, fit=fit, counts={}, hours=None)
 
 
 def with_warnings(row: RunRow, warnings: tuple[str, ...]) -> RunRow:
