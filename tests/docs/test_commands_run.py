@@ -56,12 +56,13 @@ WHOLE: dict[str, Any] = {
 MEANT = {
     "FILE": "my_study.yaml",
     "SWEEP": "turns",
+    "SWEEP-curves/curves.csv": "turns-curves/curves.csv",
     "VARIANT": "in_turns",
     "RECIPE": "scalerl",
     "A": "scalerl",
     "B": "baseline",
 }
-"""What stands for the words in capitals."""
+"""What words with capitals stand for."""
 TRAINS = (
     *(f"platform sweep sweeps/loo.yaml{options}" for options in ("", " --budget 2")),
     *(
@@ -131,6 +132,7 @@ NOT_RUN = {
         "source .venv/bin/activate",
         "export MLFLOW_DISABLE_TELEMETRY=true",
         "export MLFLOW_TRACKING_URI=http://mlflow.example:5000",
+        "export MLFLOW_TRACKING_USERNAME=ada MLFLOW_TRACKING_PASSWORD=...",
     ),
 }
 """Commands by what they need; they are parsed, and their files must exist."""
@@ -379,7 +381,7 @@ def parse(arguments: list[str], where: str) -> None:
         command.make_context(name, rest, parent=context)
     for word, before in zip(arguments[1:], arguments, strict=False):
         is_read = re.search(r"\.(yaml|csv|tar\.gz)$", word) and before not in ("--to", "new")
-        assert not is_read or Path(word).exists(), f"{where}: no file {word}"
+        assert not is_read or Path(MEANT.get(word, word)).exists(), f"{where}: no file {word}"
 
 
 def is_file(block: Block, where: str, place: Path) -> bool:
