@@ -104,7 +104,7 @@ def test_pages_that_nobody_gave_a_token_are_shut(monkeypatch, token, asked, show
     monkeypatch.delenv(TOKEN_VARIABLE, raising=False)
     if token is not None:
         monkeypatch.setenv(TOKEN_VARIABLE, token)
-    page = AppTest.from_function(nothing_set)
+    page = AppTest.from_function(nothing_set, default_timeout=250)
     if asked:
         page.query_params["token"] = asked
     page.run()

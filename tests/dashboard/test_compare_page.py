@@ -3,6 +3,7 @@
 import json
 import re
 from dataclasses import replace
+from typing import Any, cast
 
 import pandas as pd
 import pytest
@@ -274,12 +275,17 @@ def test_the_part_that_runs_again_counts_trials_done_since_and_says_what_breaks_
 
 
 def test_the_sections_of_a_page_share_one_reading_and_one_that_runs_again_reads_anew():
-    asked = []
-    read = ResultsOfPage(lambda: asked.append("") or f"reading {len(asked)}")
-    with read.holding("of the page"):
-        assert [read(), read()] == ["of the page", "of the page"]
+    asked: list[str] = []
+
+    def anew() -> Any:
+        asked.append("")
+        return f"reading {len(asked)}"
+
+    read, held = ResultsOfPage(anew), cast(Any, "of the page")
+    with read.holding(held):
+        assert [read(), read()] == [held, held]
     assert [read(), read()] == ["reading 1", "reading 2"]
-    with pytest.raises(AblationsError, match="damaged"), read.holding("of the page"):
+    with pytest.raises(AblationsError, match="damaged"), read.holding(held):
         raise AblationsError("damaged")
     assert read() == "reading 3"
 

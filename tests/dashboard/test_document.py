@@ -17,7 +17,7 @@ def page() -> None:
 
 
 def test_every_block_is_shown_and_nothing_is_obeyed():
-    shown = AppTest.from_function(page).run()
+    shown = AppTest.from_function(page, default_timeout=250).run()
     assert not shown.exception
     assert [one.value for one in shown.title] == ["loo"]
     assert [one.value for one in shown.subheader] == ["Comparison"]

@@ -75,6 +75,6 @@ def test_every_writer_shows_a_finding_of_which_it_has_never_heard(tmp_path):
         places = [text.index(said) for said in ("loo-loss-s0 used the most compute, 3,000", *others)]
         assert places == sorted(places)
         assert "loo: compute by run" in text
-    shown = AppTest.from_function(page, args=(str(tmp_path),)).run()
+    shown = AppTest.from_function(page, args=(str(tmp_path),), default_timeout=250).run()
     assert r"loo\-loss\-s0 used the most compute" in shown.markdown[0].value
     assert shown.dataframe[0].value.iloc[:, 1].tolist() == pytest.approx([*found.costs.values()])

@@ -56,15 +56,28 @@ def watched(wanted, tmp_path):
     return watched
 
 
+ALONE = "ABLATIONS_TEST_ALONE"
+"""Set where the tests run in a process without other threads."""
+
+
 @pytest.fixture(params=["alone", "with a thread"])
 def threads(request):
     """This process, alone or with another thread, which makes it start workers in another way."""
     done = threading.Event()
-    assert threading.active_count() == 1
+    if request.param == "alone" and ALONE not in os.environ:
+        pytest.skip("other tests may have left threads: test_without_other_threads runs it in a process of its own")
+    assert request.param != "alone" or threading.active_count() == 1
     if request.param != "alone":
         threading.Thread(target=done.wait, daemon=True).start()
     yield
     done.set()
+
+
+@pytest.mark.skipif(ALONE in os.environ, reason="this is the process of its own")
+def test_without_other_threads():
+    command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "-n", "0", "-k", "alone", __file__]
+    done = subprocess.run(command, env={**os.environ, ALONE: "1"}, timeout=550, capture_output=True, text=True)
+    assert "2 passed" in done.stdout, done.stdout + done.stderr
 
 
 @pytest.mark.usefixtures("threads")

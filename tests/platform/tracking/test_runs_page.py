@@ -36,4 +36,4 @@ def test_the_url_is_of_the_newest_sweep_that_mlflow_has(tmp_path, empty_store, s
     changed(sweep, sweep="newer").write_plan()  # never pushed
     runs = "http://127.0.0.1:5123/#/experiments/1/runs?workflowType=machine_learning&viewStateShareKey=ablations"
     assert said(tmp_path) == f"MLflow of {tmp_path}, in a few seconds: {runs}"
-    assert started[-1][2:4] == ["mlflow", "ui"]
+    assert started[-1][1:5] == ["-P", "-m", "mlflow", "ui"]
