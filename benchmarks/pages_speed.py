@@ -336,8 +336,10 @@ class Tab:
 
     def chosen(self, label: str, option: str) -> None:
         """Two clicks: on the list whose label begins so, and on one of its options, wherever that has moved."""
-        self.window.page.get_by_role("combobox", name=re.compile(rf"^{label}\b")).first.click()
-        self.window.page.get_by_role("option", name=option, exact=True).dispatch_event("click")
+        shown = self.window.page.get_by_role("option", name=option, exact=True)
+        while not shown.count():  # a list closes when the page is scrolled
+            self.window.page.get_by_role("combobox", name=re.compile(rf"^{label}\b")).first.click()
+        shown.dispatch_event("click")
 
     def drawn(self, is_drawn: str) -> None:
         """Until this holds of a `plot` on the page."""
