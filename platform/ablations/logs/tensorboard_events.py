@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from heapq import heappop, heappush
-from itertools import count
+from itertools import count, islice
 from pathlib import Path
 from typing import Any, BinaryIO
 
@@ -57,6 +57,12 @@ def read_event_files(paths: Sequence[Path], name: str) -> Log:
         split = partial(split_records, checksum=checksum)
         return messages_in(path, split, protocol.Event.FromString, reads=reads, notes=notes)
 
+    def is_of_run(path: Path) -> bool:
+        subfolder = path.parent.relative_to(folder).as_posix()
+        tags = (tag for event in events_in(path, []) for tag, _ in _scalars(event, arrays))
+        return path.parent == folder or any(column_below(tag, subfolder) for tag in islice(tags, 1))
+
+    paths = [*filter(is_of_run, paths)]
     begins = [
         (next(filter(math.isfinite, map(time_of_values, events_in(path, []))), -math.inf), path) for path in paths
     ]

@@ -91,6 +91,18 @@ def test_curves_of_tensorboardx_are_columns_of_their_run(tmp_path):
     assert run.curve.score == pytest.approx([step / 100 for step in range(1, 11)])
 
 
+def test_a_damaged_file_of_another_run_below_is_not_read(tmp_path):
+    write(tmp_path, range(1, 41), 1_700_000_000, score=0.5)
+    write(tmp_path / "debug", range(1, 41), 1_700_000_000, score=0.25)
+    (other,) = (tmp_path / "debug").iterdir()
+    content = bytearray(other.read_bytes())
+    content[-3] ^= 1
+    other.write_bytes(content)
+    assert curve_of(tmp_path)[0] == dict.fromkeys(range(5, 41, 5), 0.5)
+    with pytest.raises(AblationsError, match="checksum"):
+        curve_of(tmp_path / "debug")
+
+
 @pytest.mark.parametrize("at", ["", "started_at"])
 def test_curves_of_add_scalars_are_columns_of_their_run(tmp_path, at):
     write_two_curves(tmp_path / at, range(1, 21))
