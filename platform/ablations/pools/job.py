@@ -13,6 +13,7 @@ from ablations.pools.code_version import code_version
 from scalerl.cluster.placement import NodeOfRun
 from scalerl.errors import Internal, ScaleRLError
 from scalerl.process_variables import VISIBLE_GPUS
+from scalerl.recipe.command import ProgramOwnLog
 from scalerl.run.run_folder import RunFolder
 
 THREAD_VARIABLES = ("OMP_NUM_THREADS", "MKL_NUM_THREADS", "OPENBLAS_NUM_THREADS")
@@ -41,7 +42,6 @@ def train_run(path: Path, budget_gpu_hours: float, warm_starts: Path, place: Nod
     folder = RunFolder(path)
     attempt = folder.read_status().attempt + 1
     redirect_output(folder.log(attempt))
-    from ablations.logs.rows_of_run import rows_of_run
     from scalerl.run.train import train  # torch takes seconds to load, and only jobs need it
 
     try:
@@ -51,7 +51,7 @@ def train_run(path: Path, budget_gpu_hours: float, warm_starts: Path, place: Nod
             warm_starts=warm_starts,
             code_version=code_version(),
             place=place,
-            read_log=rows_of_run,
+            read_log=_rows_of_run,
         )
     except ScaleRLError as reason:
         if isinstance(reason, Internal):
@@ -61,6 +61,12 @@ def train_run(path: Path, budget_gpu_hours: float, warm_starts: Path, place: Nod
         traceback.print_exc()
     if place:
         let_agents_go(path, place)
+
+
+def _rows_of_run(path: Path, settings: ProgramOwnLog) -> list[dict[str, Any]]:
+    from ablations.logs.rows_of_run import rows_of_run  # runs of our own trainer have no such log
+
+    return rows_of_run(path, settings)
 
 
 def attend_run(path: Path, place: NodeOfRun) -> bool:

@@ -21,6 +21,8 @@ from ablations.tracking.sync_note import is_current, read_note
 
 PUSH_LIMIT_S = 600.0
 """Seconds after which a watch kills a push; the next push resumes after its last batch."""
+PUSH_EVERY_S = 60.0
+"""Seconds between the starts of two pushes beside a sweep: each takes five processor seconds, mostly to load MLflow."""
 SYNC_LIMIT_S = 120.0
 """Seconds that the sweep command waits for MLflow at its end; `platform sync` resumes there."""
 
@@ -39,21 +41,29 @@ def sync_environment(tracking_uri: str | None) -> dict[str, str]:
 
 
 class Tracker:
-    """Runs one synchroniser at a time, started if a run has ended since the previous one."""
+    """Runs one synchroniser at a time, at most one a minute, started if a run has ended since the previous one."""
 
-    def __init__(self, sweep: StartedSweep, tracking_uri: str | None) -> None:
-        self._sweep, self._uri = sweep, tracking_uri
+    def __init__(
+        self, sweep: StartedSweep, tracking_uri: str | None, clock: Callable[[], float] = time.monotonic
+    ) -> None:
+        self._sweep, self._uri, self._clock = sweep, tracking_uri, clock
         self._process: subprocess.Popen[str] | None = None
         self._num_ended: int | None = None
+        self._began = clock()
+        """Start of the last push; of the sweep before the first."""
 
     def look(self, states: Iterable[RunState]) -> None:
-        """Start a synchroniser if more of the runs have ended than at its last start, and none is running."""
+        """Start a synchroniser if more of the runs have ended than at its last start, none is running, and a minute has
+        passed since that start; before the first, since the start of the sweep."""
         if self._process and self._process.poll() is None:
             return
         num_ended = sum(one.state.is_finished or one.state == State.FAILED for one in states)
-        if self._num_ended is not None and num_ended > self._num_ended:
-            self._process = self._start()
-        self._num_ended = num_ended
+        if self._num_ended is None or num_ended < self._num_ended:
+            self._num_ended = num_ended
+        if num_ended > self._num_ended and self._clock() >= self._began + PUSH_EVERY_S:
+            if self._process:
+                self._process.communicate()  # closes its pipe
+            self._process, self._num_ended, self._began = self._start(), num_ended, self._clock()
 
     def _start(self) -> subprocess.Popen[str]:
         return subprocess.Popen(

@@ -186,9 +186,11 @@ class Cluster(ABC):
         number = finished.request.group
         assembly = self.assembling[number]
         assembly.rollouts[finished.request.index] = finished.rollout
-        rollouts = tuple(rollout for rollout in assembly.rollouts if rollout is not None)
-        if len(rollouts) < len(assembly.rollouts):
-            return
+        rollouts: list[Rollout] = []
+        for rollout in assembly.rollouts:
+            if rollout is None:
+                return
+            rollouts.append(rollout)
         del self.assembling[number]
         group = self.judge.group(assembly.prompt, rollouts)
         if group is not None:

@@ -260,6 +260,8 @@ class TorchGenerator(Generator):
         if rows:
             self._begin(rows)
         moved = self._close_gaps()
+        if not moved:
+            return new, later
         new = {prompt: [moved.get(row, row) for row in rows] for prompt, rows in new.items()}
         return new, {moved.get(row, row): held for row, held in later.items()}
 
@@ -277,6 +279,8 @@ class TorchGenerator(Generator):
 
     def _row_for(self, request: Request) -> int:
         """The row of the request's episode, else one that nothing needs, else a new one, else one that is held."""
+        if not self._held:
+            return self.free[0] if self.free else len(self.requests)
         own = self._held.get(request.place)
         if own is not None:
             have = int(self._length[own])
@@ -293,6 +297,8 @@ class TorchGenerator(Generator):
 
         Returns the new numbers of the rows that moved.
         """
+        if not self.free:
+            return {}
         kept, free = self.active, set(self.free)
         if not self._cache.keeps_idle_rows:
             self._held = {}

@@ -9,10 +9,12 @@ import sys
 import time
 from importlib import import_module
 
+import numpy as np
 import torch
 
 from scalerl.model.kernels.compiled import folder_of_code
 from scalerl.model.kernels.kept_code import remove_unused
+from scalerl.model.kernels.sampling import draw_tokens
 from scalerl.model.kv_cache import KVCache, Prefill
 from scalerl.model.llama import Llama
 from scalerl.model.packing import Packing
@@ -23,7 +25,7 @@ NUM_WORDS, SHARED_TOKENS = 12, 3
 
 
 def use_every_kernel() -> None:
-    """Decode, score and train with a model of one block."""
+    """Decode, draw tokens, score and train with a model of one block."""
     shape, device = LlamaModel(hidden=32, layers=1, heads=1, mlp=32), torch.device("cpu")
     rounding = Precision(weights=torch.float32, products=torch.bfloat16, head=torch.float32)
     for precision in (rounding, FP32):
@@ -46,7 +48,8 @@ def decode_with(cache: KVCache) -> None:
         tokens=torch.zeros(1, SHARED_TOKENS - 1, dtype=torch.int64), rows=rows, prompts=torch.zeros_like(rows)
     )
     cache.logits(torch.zeros_like(rows), torch.full((2,), SHARED_TOKENS - 1), first)
-    cache.logits(torch.zeros_like(rows), torch.full((2,), SHARED_TOKENS))
+    logits = cache.logits(torch.zeros_like(rows), torch.full((2,), SHARED_TOKENS))
+    draw_tokens(logits.numpy(), 1.0, np.zeros(2), np.empty(2, np.int64), np.empty(2, np.float32))
 
 
 def main() -> None:

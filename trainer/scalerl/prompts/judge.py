@@ -8,6 +8,7 @@ import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from itertools import chain
 from typing import Any, TypeVar, get_args
 
 from scalerl.errors import Rejected
@@ -58,9 +59,8 @@ def judgements(task: Task, rollouts: Sequence[Rollout]) -> list[Judgement]:
 
 def judgement_counts(judged: Iterable[Judgement]) -> dict[str, int]:
     """Number of answers with each outcome, and number of `doubtful` ones, read only after dropping part of them."""
-    counts = Counter[str]()
-    for one in judged:
-        counts.update([one.outcome, "doubtful"] if one.dropped else [one.outcome])
+    seen = [(one.outcome, "doubtful" if one.dropped else "") for one in judged]
+    counts = Counter(chain.from_iterable(seen))
     return {name: counts[name] for name in COUNTED_OUTCOMES}
 
 

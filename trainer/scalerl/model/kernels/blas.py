@@ -4,7 +4,7 @@ numba's `np.dot` calls the OpenBLAS of scipy. Blocks of some 32 rows are too sma
 larger products decides how their sums are rounded.
 """
 
-from contextlib import AbstractContextManager
+from contextlib import AbstractContextManager, nullcontext
 from functools import cache
 from typing import Any
 
@@ -14,10 +14,13 @@ from threadpoolctl import ThreadpoolController
 
 def one_thread() -> AbstractContextManager[Any]:
     """Context in which BLAS uses one thread."""
-    return _controller().limit(limits=1, user_api="blas")
+    blas = _blas()
+    if all(library.get_num_threads() == 1 for library in blas.lib_controllers):
+        return nullcontext()  # as in most runs; setting a limit takes a tenth of a small model's decode step
+    return blas.limit(limits=1)
 
 
 @cache
-def _controller() -> ThreadpoolController:
+def _blas() -> ThreadpoolController:
     """The libraries found in this process; finding them takes milliseconds."""
-    return ThreadpoolController()
+    return ThreadpoolController().select(user_api="blas")
