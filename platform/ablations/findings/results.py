@@ -22,7 +22,7 @@ from ablations.findings.grid import Grid, grid_of
 from ablations.findings.remark import Remark, by_weight, cells_on
 from ablations.findings.remarks import remarks_of, warnings_of_run
 from ablations.findings.repeated_runs import some_recipe
-from ablations.findings.run_ends import remarks_on_ends
+from ablations.findings.run_ends import once_per_run, remarks_on_ends
 from ablations.findings.summary import Summary, grouped
 from ablations.findings.variant_comparison import compare_variants
 from ablations.fit.asymptote import AsymptoteEstimate
@@ -202,7 +202,7 @@ class Results:
 
     def fit_verdict(self, name: str) -> str:
         """The verdict on a variant's fits, with its errors counted: "roughly known", "collapsed 1 of 3", "no fit"."""
-        line, errors = self.compared(name), cells_on(self.remarks, name)
+        line, errors = self.compared(name), cells_on(once_per_run(self.remarks), name)
         verdict = line.fit_verdict if line else NO_FIT
         return "; ".join([*errors, *([] if verdict in ("collapsed", "fell") and errors else [verdict])])
 

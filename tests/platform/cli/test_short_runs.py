@@ -127,6 +127,8 @@ def test_a_short_run_of_a_study_is_left_out_and_every_output_says_so(tmp_path, w
     terminal = one_line(printed(NAME, "--home", sweep.home.path))
     assert shown in terminal
     assert other not in terminal
+    assert terminal.count("failed 1 of 3") == (state == "failed")
+    assert terminal.count("ended early 1 of 3") == (state == "cancelled")
     assert shown in report_page(results, now=NOW)
 
 

@@ -10,6 +10,7 @@ from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
 
+import numpy as np
 import pytest
 from fixtures_answers import with_line
 from fixtures_document import Tags, printed
@@ -196,6 +197,28 @@ def test_a_command_names_a_home_that_it_would_not_find_by_itself(decided):
     where = f"--home {decided.sweep.home.path}`"
     assert further == f"Next: `platform forecast loo {where} looks beyond this budget."
     assert explain == f"`platform compare loo --explain {where} also shows the changes and the method."
+
+
+def late_rate(results, run_id):
+    """The mean pass rate of a run over the last third of its compute, from its log."""
+    rows = map(json.loads, results.sweep.run(run_id).metrics.read_text().splitlines())
+    rates = {row["compute_gpu_hours"]: row["pass_rate"] for row in rows if row["kind"] == "eval"}
+    return np.mean([rate for compute, rate in rates.items() if compute >= 2 / 3 * max(rates)])
+
+
+def test_of_many_variants_the_last_lines_name_the_one_that_leads(many_variants, decided):
+    results = read_results(many_variants)
+    levels = {one.name: np.mean([late_rate(results, run.id) for run in one.runs]) for one in results.plan.variants}
+    *_, leader, further, _ = brief(results, width=1000)
+    assert leader.startswith(f"{max(levels, key=levels.__getitem__)} (")
+    assert "leads scalerl by" in leader
+    assert further.startswith("Next: ")
+    assert not any("leads" in line for line in brief(decided, width=1000))  # of three, whom a glance ranks
+
+
+def test_a_report_says_what_the_runs_have_cost(many_variants):
+    page = report_page(read_results(many_variants), now=datetime(2026, 11, 29, tzinfo=UTC))
+    assert "48 runs, 90,000 modelled GPU-hours spent." in page  # 1,875 each
 
 
 @pytest.mark.parametrize("width", [80, 200])

@@ -158,6 +158,9 @@ def test_the_leader_is_compared_with_the_runner_up(tmp_path):
     unsure = replace(leader, not_ruled_out={second.name: 0.4})
     said = replace(results, comparison=replace(comparison, leader=unsure))
     assert headline(said)[0].endswith(f" beat scalerl; {second.name} (P 0.40) is not ruled out as the best.")
+    three = {"a": 0.1, second.name: 0.3, "b": None}
+    said = replace(results, comparison=replace(comparison, leader=replace(leader, not_ruled_out=three)))
+    assert headline(said)[0].endswith(f"; {second.name} (P 0.30) and 2 other variants are not ruled out as the best.")
 
 
 def test_the_only_variant_does_not_come_closest(tmp_path):

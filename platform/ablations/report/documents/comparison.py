@@ -40,7 +40,7 @@ from ablations.report.figures.colours import leading
 from ablations.report.figures.curves import CURVES_LEGEND, curves_chart
 from ablations.report.figures.forest import DIFFERENCES_LEGEND, forest_chart, left_out_note
 from ablations.terminal.short_names import legend
-from ablations.text import at_scale, counted
+from ablations.text import at_scale, compute_text, counted
 
 MOST_NOTES = 3
 """Limit on the notes of a kind below a comparison without `--explain`."""
@@ -48,6 +48,8 @@ ON_LEVELS: tuple[RemarkKind, ...] = ("read early", "ended early", "copies")
 """Kinds of remarks needed to read a level or its interval correctly."""
 MOST_ON_LEVELS = 6
 """Limit on these remarks below a comparison without `--explain`."""
+FEWEST_LED = 4
+"""Number of variants from which the lines of a comparison end with the sentence on the one that leads."""
 MOST_CELLS = 16
 """Maximum number of cells of a grid whose tables are shown by default."""
 MOST_UNFOLDED = 12
@@ -61,7 +63,7 @@ def brief_comparison(results: Results, *, explain: bool = False) -> Blocks:
     advice, and the device time."""
     is_small = explain or len(results.variants) <= MOST_CELLS  # the lines of more cells are above
     grid = [*(cell_tables(results) if is_small else ()), *effect_tables(results)]
-    notes = [marks_said(results), next_line(results)] if explain else brief_notes(results)
+    notes = _below_marks(results) if explain else brief_notes(results)
     table = comparison_table(results, with_changes=False, title=f"{_title(results)}, 95 % intervals", notes=notes)
     said = [
         *([reference_values(results), dependence(results)] if grid else ()),
@@ -73,8 +75,8 @@ def brief_comparison(results: Results, *, explain: bool = False) -> Blocks:
 
 def brief_notes(results: Results) -> list[str]:
     """Variants that end below their start, finished runs that cannot be read, remarks on spoiled runs, on runs that do
-    not count and on the compute at which levels are read and, of logs, on data left out; then three notes: the meaning
-    of the marks, what to run next, and the command for the rest."""
+    not count and on the compute at which levels are read and, of logs, on data left out; then the meaning of the marks,
+    of many variants the one that leads, what to run next, and the command for the rest."""
     if results.comparison is None:
         return [*(one.text for one in results.remarks), *results.notes, *results.reasons]
     named = "" if results.sweep.home.is_passing else " ".join((results.plan.sweep, *results.beside))
@@ -92,7 +94,13 @@ def brief_notes(results: Results) -> list[str]:
     rest += ["the changes"] if any(variant.overrides for variant in results.variants) else []
     where = f"`platform compare {named} --explain{results.sweep.home.end_of_command}`" if named else "--explain"
     more = f"{', '.join(rest)} and the method" if rest else "the method"
-    return [*grave, marks_said(results), next_line(results), f"{where} also shows {more}."]
+    return [*grave, *_below_marks(results), f"{where} also shows {more}."]
+
+
+def _below_marks(results: Results) -> list[str]:
+    """The meaning of the marks, of many variants the one that leads, and what to run next."""
+    is_led = len(results.variants) >= FEWEST_LED and not any(one.kind == "below its start" for one in results.remarks)
+    return [marks_said(results), *([headline(results)[0]] if is_led else []), next_line(results)]
 
 
 def explanation(results: Results) -> list[str]:
@@ -128,7 +136,7 @@ def report_document(results: Results, *, now: datetime, ladder: ScaleLadder | No
     shown, `ladder` the study at all of its scales."""
     reference = results.plan.reference
     return [
-        *head(results),
+        *head(results, size=_cost(results)),
         *_text(task_of_sweep(results.sweep)),
         *remark_blocks(results.remarks),
         *note_blocks(results.notes),
@@ -152,6 +160,13 @@ def report_document(results: Results, *, now: datetime, ladder: ScaleLadder | No
         Heading(text="How this was made"),
         *_definitions("origin", "what", "value", origin(results, now)),
     ]
+
+
+def _cost(results: Results) -> str:
+    """`15 runs, 26,620 modelled GPU-hours spent.`; empty for runs of other trainers."""
+    spent = compute_text(sum(run.cost_gpu_hours for run in results.runs))
+    runs = counted(len(results.runs), "run")
+    return "" if results.plan.imported else f"{runs}, {spent} {results.plan.compute_name} spent."
 
 
 def head(results: Results, *, size: str = "") -> Blocks:

@@ -127,11 +127,11 @@ def _rivals(results: Results, best: str) -> list[str]:
         if reference in (leader.runner_up, best):
             return []
         return [f"the runner-up, {leader.runner_up}, is {leader.ahead.unsigned} behind"]
-    verb = "is" if len(leader.not_ruled_out) == 1 else "are"
-    if len(leader.not_ruled_out) > MOST_IN_HEADLINE:
-        return [f"{_named([*leader.not_ruled_out])} {verb} not ruled out as the best"]
-    named = [f"{name}{_why_possible(results, name, p)}" for name, p in leader.not_ruled_out.items()]
-    return [f"{_named(named)} {verb} not ruled out as the best"]
+    likeliest = sorted(leader.not_ruled_out.items(), key=lambda one: -(one[1] or 0.0))
+    named = [f"{name}{_why_possible(results, name, p)}" for name, p in likeliest]
+    if (more := len(named) - 1) >= MOST_IN_HEADLINE:
+        named = [named[0], f"{more} other variants"]
+    return [f"{' and '.join(named)} {'is' if len(named) == 1 else 'are'} not ruled out as the best"]
 
 
 def _why_possible(results: Results, name: str, p: float | None) -> str:
@@ -197,7 +197,7 @@ def _compute(reference: str, lines: Sequence[VariantResult], verdict: str) -> st
 
 def _unfitted(results: Results) -> str:
     names = [one.name for one in results.variants if results.compared(one.name) is None]
-    return f"No fit yet: {_named(names)}." if names else ""
+    return f"No fit yet: {_named(names, of=len(results.variants))}." if names else ""
 
 
 def _not_counting(results: Results) -> str:
@@ -226,11 +226,11 @@ def _undecided(lines: Sequence[VariantResult]) -> str:
     return f"Undecided: {'; '.join(said)}." if said else "Every comparison is decided."
 
 
-def _named(names: Sequence[str], of: int = 0) -> str:
+def _named(names: Sequence[str], of: int) -> str:
     """`a and b`, or `3 of 39 variants`."""
     if len(names) <= MOST_IN_HEADLINE:
         return " and ".join(names)
-    return f"all {len(names)} variants" if len(names) == of else f"{len(names)} of {of or len(names)} variants"
+    return f"all {len(names)} variants" if len(names) == of else f"{len(names)} of {of} variants"
 
 
 def _subject(names: Sequence[str], of: int) -> str:
