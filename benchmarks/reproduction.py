@@ -120,11 +120,14 @@ def is_row(line: str) -> bool:
 def section(card: Card, differing: Sequence[str], page: str) -> str:
     """One card under a heading of its own."""
     plan = card.results.plan
-    own, taken = load_sweep(files_of("study")[plan.sweep]).budget.compute, plan.budget_gpu_hours
+    file = load_sweep(files_of("study")[plan.sweep])
+    own, taken = file.budget.compute, plan.budget_gpu_hours
     assert card.results.sweep is not None
     units = taken / card.results.sweep.plan.compute_unit_gpu_hours
     command = f"`platform reproduce {plan.sweep} {'--as-written' if units == own else f'--budget {units:g}'}`"
-    made = Text(text=f"{command}, code {', '.join(card.results.code_versions)}.")
+    seeds = sorted({run.seed for run in plan.runs})
+    more = "" if seeds == sorted(file.seeds) else f", then `platform sweep` of the file with `seeds: {seeds}`"
+    made = Text(text=f"{command}{more}; code {', '.join(card.results.code_versions)}.")
     blocks = []
     for one in card_document(card, differing)[1:]:
         blocks += [differences(card)] if isinstance(one, Figure) else []
