@@ -200,9 +200,8 @@ def diff(
     as_json: JsonOption = False,
 ) -> None:
     """Show every setting in which two recipes, runs or variants differ."""
-    from ablations.study.recipe_differences import (
-        recipe_differences,
-    )  # loads the recipes, which completion does not need
+    # Both load the recipes, which completion does not need.
+    from ablations.study.recipe_differences import recipe_differences
     from ablations.study.resolve import load_resolved
 
     if sweep is not None:
