@@ -23,6 +23,8 @@ RemarkKind = Literal[
     "below its start",
     "code",
     "copies",
+    "pace",
+    "starts apart",
     "unlike",
     "stopped",
     "health",

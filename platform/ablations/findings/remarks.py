@@ -6,8 +6,7 @@ The list is made once, here. The terminal, `--json`, the pages, the reports and 
 from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING
 
-import numpy as np
-
+from ablations.findings.copies import remarks_on_copies
 from ablations.findings.declines import (
     collapse_of,
     fall_of,
@@ -15,7 +14,9 @@ from ablations.findings.declines import (
     remarks_on_ends_below_start,
     remarks_on_falls,
 )
+from ablations.findings.paces import remarks_on_paces
 from ablations.findings.remark import MOST_NAMED, Remark, by_variant, by_weight, remark_on, seeds_said
+from ablations.findings.starts import remarks_on_starts
 from ablations.findings.trainer_warnings import judged_warning, remarks_on_idle_runs, remarks_on_warnings
 from ablations.home.labels import run_name
 from ablations.home.plan import Plan
@@ -28,8 +29,6 @@ if TYPE_CHECKING:
     from ablations.answers.compare import Comparison  # with SciPy's integration, which remarks on states do without
     from ablations.answers.outliers import Unlike
 
-LEAST_DIFFERENT = 4
-"""Two runs that agree in this many different scores cannot do so by chance."""
 MOST_CAUSE = 600
 """Limit on the characters of a failure's message."""
 
@@ -51,7 +50,9 @@ def remarks_of(
         *_failed(plan, runs),
         *remarks_on_idle_runs(runs),
         *_shortened(plan),
-        *_copies(runs),
+        *remarks_on_copies(runs, plan.compute_name),
+        *remarks_on_paces(runs, plan.compute_name),
+        *remarks_on_starts(plan.reference, runs),
         *_code(runs),
         *_unfinished(plan, runs, stopped),
         *remarks_on_ends_below_start(plan, runs),
@@ -113,25 +114,6 @@ def _shortened(plan: Plan) -> Iterable[Remark]:
     text = f"{plan.sweep} is shortened: the study started with {begun}; with --shorten its results use {now}."
     clause = f"shortened to {now}"
     yield Remark(kind="shortened", weight="warning", text=text, clause=clause)
-
-
-def _copies(runs: Sequence[FittedRun]) -> Iterable[Remark]:
-    """The runs whose evaluations are those of another: one log under two names, or a seed or setting without effect."""
-    first: dict[tuple[bytes, bytes], FittedRun] = {}
-    for run in runs:
-        if run.curve is None or np.unique(run.curve.score).size < LEAST_DIFFERENT:
-            continue
-        other = first.setdefault((run.curve.compute.tobytes(), run.curve.score.tobytes()), run)
-        if other is run:
-            continue
-        idle = "seed" if other.variant == run.variant else "setting"
-        text = (
-            f"{other.name} and {run.name} have the same evaluations; one log may appear under two names, or the {idle} "
-            "has no effect."
-        )
-        variants = tuple(dict.fromkeys((other.variant, run.variant)))
-        names = (other.name, run.name)
-        yield Remark(kind="copies", weight="warning", text=text, variants=variants, runs=names, num_runs=len(runs))
 
 
 def _code(runs: Sequence[FittedRun]) -> Iterable[Remark]:

@@ -484,6 +484,22 @@ def test_one_log_under_two_names_and_a_second_part_that_counts_as_a_seed_are_sai
     assert shown.count("have the same evaluations") == 1
 
 
+def test_runs_whose_times_are_in_milliseconds_or_whose_scores_are_divided_twice_are_said_below_the_comparison(tmp_path):
+    for seed in range(2):
+        for variant, ms, percent in (("base", 1, 100), ("slow", 1000, 100), ("small", 1, 1)):
+            rng = np.random.default_rng(seed)
+            rows = [
+                {"step": step, "perf/time_per_step": 60 * ms}
+                | ({SCORE: percent * (0.3 + 0.3 * step / (step + 40) + rng.normal(0, 0.01))} if step % 10 == 0 else {})
+                for step in range(121)
+            ]
+            written(tmp_path / f"{variant}-s{seed}.jsonl", rows)
+    named = ["--log", "verl", "--gpus", 60, "--score", f"{SCORE} / 100", "--reference", "base"]
+    shown = " ".join(compare(*sorted(tmp_path.glob("*.jsonl")), *named, "--home", tmp_path).split())
+    assert "slow: 2 of 2 seeds took 1,000 times more compute a step than the other runs (1,000 against 1 GPU-h" in shown
+    assert "The scores before training differ from that of base, 0.302: small 0.003. Look for another unit" in shown
+
+
 def test_a_log_that_has_changed_is_read_again_and_no_other_is(tmp_path):
     """What was read is only believed once the file is at rest, and is made again if it is damaged."""
     path, home = tmp_path / "a.jsonl", tmp_path / "home"
