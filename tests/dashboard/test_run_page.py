@@ -235,13 +235,17 @@ def stale(sweep, run_id):
         (
             lambda sweep, run: write_state(sweep.home, run, "failed", message="Diverged: the loss"),
             "failed",
-            (r"Diverged\: the loss", "`platform logs 000001000000 --home", "`platform sweep sweeps/loo.yaml`"),
+            (
+                r"Diverged\: the loss",
+                "`platform logs 000001000000 --home",
+                "`platform sweep sweeps/loo.yaml --home {home}`",
+            ),
         ),
-        (stale, "stale", ("died without a message", "`platform sweep sweeps/loo.yaml` resumes it")),
+        (stale, "stale", ("died without a message", "`platform sweep sweeps/loo.yaml --home {home}` resumes it")),
         (
             lambda sweep, run: shutil.rmtree(sweep.run(run).path),
             "pending",
-            ("no folder", "deleted", "If nothing starts it, `platform sweep sweeps/loo.yaml` does"),
+            ("no folder", "deleted", "If nothing starts it, `platform sweep sweeps/loo.yaml --home {home}` does"),
         ),
     ],
 )
@@ -250,7 +254,7 @@ def test_a_run_that_needs_something_says_why_and_which_command(monkeypatch, tmp_
     change(sweep, planned_run("loo-loss", 0).id)
     page = open_run(monkeypatch, sweep, "loo-loss")
     assert f"-badge[{state}]" in page.markdown[0].value
-    assert [text for text in said if text not in messages(page)] == []
+    assert [text for text in said if text.format(home=tmp_path) not in messages(page)] == []
     assert not page.success
     assert NO_WARNING not in captions(page)
 

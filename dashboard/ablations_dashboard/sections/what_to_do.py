@@ -1,5 +1,6 @@
 """Why a run is not training, and the command that fixes it."""
 
+from ablations.home.start_command import start_command
 from ablations.home.started_sweep import StartedSweep
 from ablations.home.state import State
 from ablations.status.rows import RunRow
@@ -12,7 +13,7 @@ def what_to_do(sweep: StartedSweep, row: RunRow) -> str:
     state = row.state
     said = f" {in_markdown(capitalised(state.message))}." if state.message else ""
     because = f": {in_markdown(state.message)}" if state.message else ""
-    again = in_code(sweep.plan.command)
+    again = in_code(start_command(sweep))
     logs = in_code(f"platform logs {row.id} {sweep.home.option}")
     match state.state:
         case State.DONE | State.RUNNING:

@@ -15,6 +15,7 @@ from ablations.files.tail import tail
 from ablations.findings.remarks import remarks_on_run
 from ablations.home.notes import NoteSubject, notes_of_run
 from ablations.home.source import is_imported, source_of
+from ablations.home.start_command import start_command
 from ablations.home.started_sweep import StartedSweep
 from ablations.home.state import State
 from ablations.nearest_name import did_you_mean
@@ -74,7 +75,7 @@ def choose_run(sweep: StartedSweep, rows: list[RunRow]) -> str:
     names = {row.id: row.name for row in rows}
     if not names:
         st.title("Run")
-        st.info(f"Sweep {in_code(sweep.name)} has no run yet. {in_code(sweep.plan.command)} starts them.")
+        st.info(f"Sweep {in_code(sweep.name)} has no run yet. {in_code(start_command(sweep))} starts them.")
         st.stop()
     wanted = in_url("run")
     by_name = {row.name: row.id for row in rows}

@@ -9,6 +9,7 @@ import pandas as pd
 import streamlit as st
 
 from ablations.errors import AblationsError
+from ablations.home.start_command import start_command
 from ablations.home.started_sweep import StartedSweep
 from ablations.report.documents.blocks import Cell, table_of_rows
 from ablations.report.documents.number_cells import interval_cell, number_cell
@@ -71,7 +72,7 @@ def show_runs(sweep: StartedSweep) -> None:
     sweep = sweep.reread()  # a search adds trials
     rows = run_rows(sweep)
     if not rows:
-        st.info(f"Sweep {in_code(sweep.name)} has no run yet. {in_code(sweep.plan.command)} starts them.")
+        st.info(f"Sweep {in_code(sweep.name)} has no run yet. {in_code(start_command(sweep))} starts them.")
         return
     show_progress(sweep, rows, is_live=may_change(sweep, rows, now=time.time()))
     st.fragment(show_chosen)(sweep, run_table(sweep, rows))

@@ -1,7 +1,6 @@
 """The command that shows what differences a study could detect before it is run: design."""
 
 import math
-import shlex
 from argparse import ArgumentParser, Namespace
 from pathlib import Path
 from typing import Annotated, Literal
@@ -22,9 +21,10 @@ from ablations.cli.options import (
 )
 from ablations.cli.output import console, print_json, warn
 from ablations.errors import AblationsError, FileError
-from ablations.findings.design_options import Blueprint, design_command
+from ablations.findings.design_options import Blueprint
 from ablations.fit.table_file import is_curve_file
 from ablations.home.home import find_home
+from ablations.home.start_command import design_command, design_words, start_folder
 from ablations.home.started_sweep import StartedSweep, plans_of
 from ablations.study.expand import Study, expand
 from ablations.study.fittable import too_few_readings
@@ -121,13 +121,13 @@ def command_of(sweep: StartedSweep) -> tuple[Path, Namespace]:
     for option in ("--scale", "--budget", "--home"):
         parser.add_argument(option)
     parser.add_argument("--set", action="append")
-    asked = parser.parse_args(shlex.split(design_command(sweep.plan))[2:])
-    if not asked.file.exists():
+    asked = parser.parse_args(design_words(sweep)[2:])
+    if not (file := start_folder(sweep) / asked.file).exists():
         raise AblationsError(
             f"the file of sweep '{sweep.name}', {asked.file}, is not in {Path.cwd()}; run the command there, or name a "
             "sweep file"
         )
-    return asked.file, asked
+    return file, asked
 
 
 def show_curve_designs(sweep: StartedSweep, reference: str | None, *, as_json: bool) -> None:
@@ -158,7 +158,7 @@ def check_wanted(question: QuestionName, detect: float) -> float:
 
 def show_design(study: Study, sweep: StartedSweep) -> None:
     """Print the command that shows what the sweep could detect, because its simulation is too slow for a dry run."""
-    command = design_command(sweep.plan)
+    command = design_command(sweep)
     said = f"To see what the sweep could detect, run `{command}`."
     if not any(plans_of(sweep.home, study.scale)):
         of_what = f"scale {study.scale}" if study.scale else "this program"

@@ -72,7 +72,7 @@ def show_status(sweep: StartedSweep, *, all_runs: bool, units: bool, as_json: bo
     else:
         most_rows = None if all_runs else MOST_ROWS
         bare = [with_warnings(row, ()) for row in rows]  # the remarks have them
-        console().print(status_view(plan, bare, failures=failures, remarks=remarks, now=clock(), most_rows=most_rows))
+        console().print(status_view(sweep, bare, failures=failures, remarks=remarks, now=clock(), most_rows=most_rows))
         for line in note_lines(sweep):
             console().say(line, style="dim")
         if units:

@@ -9,6 +9,7 @@ from ablations.cli.options import HomeOption, SweepArgument, variants_of_sweep
 from ablations.cli.output import tell
 from ablations.errors import AblationsError
 from ablations.home.plan import Plan
+from ablations.home.start_command import start_command
 from ablations.home.started_sweep import StartedSweep
 from ablations.home.state import State, ask_to_stop
 from ablations.nearest_name import did_you_mean
@@ -44,8 +45,7 @@ def cancel_one(started: StartedSweep, variant: list[str] | None, seed: list[int]
     asked = f"asked {counted(len(here), 'running run')} to stop" if here else "no run was training here"
     done = [asked] if here or not cancelled else []
     done += [f"cancelled {counted(len(cancelled), 'Slurm job')}"] if cancelled else []
-    command = started.plan.command or "platform sweep FILE"
-    tell(f"{started.name}: {', '.join(done)}; to resume from the checkpoints, run `{command}`")
+    tell(f"{started.name}: {', '.join(done)}; to resume from the checkpoints, run `{start_command(started)}`")
     if others:
         tell(f"{counted(len(others), 'run')} not cancelled: another sweep submitted the job")
     if elsewhere := [

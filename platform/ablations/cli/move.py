@@ -164,9 +164,8 @@ def import_(
     else:
         foreign = foreign_runs(sources, given(trainer=log) | columns, naming, mlflow=mlflow)
         names = import_foreign(place, foreign, name, reference, fits)
-    where = f" {place.option}" if home else ""
     said = "To compare its variants, run `platform compare {}{}`." if len(names) == 1 else "Run `platform ladder {}{}`."
-    tell(said.format(" ".join(names), where))
+    tell(said.format(" ".join(names), place.end_of_command))
 
 
 def import_archive(home: Home, archive: Path, name: str | None) -> str:

@@ -61,13 +61,12 @@ def find_sweep_name(home: Home, name: str | None) -> str:
         if any(one in known for one in names):
             raise AblationsError(
                 f"{file} has one sweep per scale; name one: {', '.join(names)}; to compare the scales, run "
-                f"`platform ladder {file}`"
+                f"`platform ladder {shlex.quote(file)}{home.end_of_command}`"
             )
         name = load_sweep(Path(file)).name
         if name not in known:
-            raise AblationsError(
-                f"{file} has not been started in {home.path}; to start it, run `platform sweep {shlex.quote(file)}`"
-            )
+            command = f"platform sweep {shlex.quote(file)}{home.end_of_command}"
+            raise AblationsError(f"{file} has not been started in {home.path}; to start it, run `{command}`")
     if name is not None and name not in known and name.endswith(YAML):
         raise AblationsError(
             f"no file {name} in {Path.cwd()}; {did_you_mean(name, _files_and_sweeps(home), FILES_AND_SWEEPS)}"

@@ -75,12 +75,17 @@ def own_command() -> str:
     return shlex.quote(sys.argv[0]) if called.name == "platform" and called.parent != Path() else "platform"
 
 
-def command_given(home: Home) -> str:
-    """This command as a plan keeps it, with the home folder that ABLATIONS_HOME chose; passwords are hidden."""
+def command_given(home: Home, *, scale: str | None = None, study: str = "") -> str:
+    """This command as a plan keeps it, with the home folder that ABLATIONS_HOME chose; passwords are hidden.
+
+    Of a command that trains several scales or studies, the part for this `scale` and this `study`.
+    """
     verb, *words = sys.argv[1:] or [""]
-    is_named = any(word.partition("=")[0] == "--home" for word in words)
-    chosen = shlex.split(home.option) if os.environ.get("ABLATIONS_HOME") and not is_named else []
-    return command_without_secrets(["platform", verb, *chosen, *words])
+    words = [study if study and word == "--all" else word for word in words]
+    named = {word.partition("=")[0] for word in words}
+    chosen = shlex.split(home.option) if os.environ.get("ABLATIONS_HOME") and "--home" not in named else []
+    of_scale = ["--scale", scale] if scale is not None and "--scale" not in named else []
+    return command_without_secrets(["platform", verb, *chosen, *words, *of_scale])
 
 
 def pages_command(home: Home) -> str:

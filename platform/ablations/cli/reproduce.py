@@ -24,13 +24,14 @@ from ablations.cli.options import (
     YesOption,
     files_begun,
 )
-from ablations.cli.output import command_given, console, print_json
+from ablations.cli.output import command_given, console, own_command, print_json
 from ablations.cli.training import TrainingOptions, train_runs
 from ablations.cli.unfinished import unfinished_code
 from ablations.errors import AblationsError, Place
 from ablations.files.lookup import files_of, find_file
 from ablations.findings.design_options import Blueprint
 from ablations.home.home import Home, find_home
+from ablations.home.start_command import folder_given
 from ablations.home.started_sweep import StartedSweep, read_sweep
 from ablations.running.make_plan import make_plan, sweep_name
 from ablations.running.shortening import sized
@@ -147,8 +148,8 @@ def train_one(
     sweep = sweep_name(written, scale)
     wanted = None if asked is None else budget_of(written, asked)
     study, budget = designed(written, home, sweep, as_written=as_written, wanted=wanted, out=out)
-    command = command_given(home)
-    plan = make_plan(study, sweep, budget=budget, command=command)
+    command = command_given(home, scale=scale, study=file.stem)
+    plan = make_plan(study, sweep, budget=budget, command=command, folder=folder_given(home))
     # `designed` keeps seeds and budget, so only a shipped study with fewer variants than before is smaller.
     started = StartedSweep(home=home, plan=sized(plan, home, shorten=True))
     refuse_unfittable(study, budget, out)
@@ -277,5 +278,6 @@ def show_card(card: "Card", folder: Path, differing: Sequence[str], out: Screen)
     from ablations.report.writers.terminal import print_document
 
     print_document(card_document(card, differing, with_ladder=False), out)
-    shown = f"card  {folder / 'card.md'}\ncomparison  platform compare {card.results.plan.sweep}"
+    sweep = card.results.sweep
+    shown = f"card  {folder / 'card.md'}\ncomparison  {own_command()} compare {sweep.name}{sweep.home.end_of_command}"
     out.print(shown, soft_wrap=True, highlight=False, markup=False)

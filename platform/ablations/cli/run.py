@@ -1,5 +1,6 @@
 """The commands that train: sweep, train."""
 
+import shlex
 from collections.abc import Sequence
 from dataclasses import replace
 from datetime import UTC, datetime
@@ -32,6 +33,7 @@ from ablations.cli.training import TrainingOptions, train_runs
 from ablations.cli.unfinished import unfinished_code
 from ablations.errors import AblationsError
 from ablations.home.home import find_home
+from ablations.home.start_command import folder_given
 from ablations.home.started_sweep import StartedSweep
 from ablations.home.state import State
 from ablations.pools.code_version import code_version
@@ -87,14 +89,16 @@ def sweep(
     scales = scales_of(file, scale)
     several = len(scales) > 1
     if several and as_json:
-        raise AblationsError(f"{file}: --json prints one document; add --scale, or run `platform ladder {file} --json`")
+        compare = f"platform ladder {shlex.quote(str(file))} --json{options.home.end_of_command}"
+        raise AblationsError(f"{file}: --json prints one document; add --scale, or run `{compare}`")
     codes = []
     for one in scales:
         if several:
             console().say(f"scale {one}:")
         codes.append(sweep_once(file, one, set_ or (), options, shorten=shorten))
     if several and executor == "slurm" and not dry_run:
-        console().say(f"ladder     {own_command()} ladder {file}, once the jobs have ended")
+        named = f"{shlex.quote(str(file))}{options.home.end_of_command}"
+        console().say(f"ladder     {own_command()} ladder {named}, once the jobs have ended")
     if several and not any((*codes, dry_run, executor == "slurm")):
         try:
             ladder([str(file)], home=home)
@@ -108,9 +112,10 @@ def sweep_once(file: Path, scale: str | None, sets: Sequence[str], options: Trai
     """Train and compare the study at one scale, None for the file's own; returns the exit code."""
     place, asked, dry_run, as_json = options.home, options.budget, options.dry_run, options.as_json
     study = expand(file, scale=scale, sets=sets)
-    command = command_given(place)
+    command = command_given(place, scale=scale)
     compute = None if asked is None else budget_of(study, asked)
-    plan = make_plan(study, sweep_name(study, scale), budget=compute, command=command, is_shown_only=dry_run)
+    name, folder = sweep_name(study, scale), folder_given(place)
+    plan = make_plan(study, name, budget=compute, command=command, folder=folder, is_shown_only=dry_run)
     lost = "" if shorten else what_is_lost(plan, place)
     plan = sized(plan, place, shorten=shorten or dry_run)
     started = StartedSweep(home=place, plan=plan)

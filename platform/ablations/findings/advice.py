@@ -20,12 +20,13 @@ from ablations.answers.answer import CANNOT_TELL, PROVISIONAL, Answer
 from ablations.answers.compare import VariantResult
 from ablations.answers.footing import NEARLY
 from ablations.answers.questions import LEVEL
-from ablations.findings.design_options import design_command, longer_command, more_seeds_command, seeds_of
+from ablations.findings.design_options import seeds_of
 from ablations.findings.remark import Remark
 from ablations.findings.results import Results
 from ablations.findings.unfinished_runs import is_unfinished, sweep_that_trains, to_continue
 from ablations.fit.asymptote import WITHOUT_RISE
-from ablations.home.plan import Plan
+from ablations.home.start_command import design_command, longer_command, more_seeds_command
+from ablations.home.started_sweep import StartedSweep
 from ablations.text import compute_text, counted
 
 WANTED_SEEDS = 3
@@ -167,16 +168,17 @@ def design_hint(results: Results) -> str:
     is_open = results.comparison is not None and not (is_unfinished(results) or _is_provisional(results))
     if not is_open or results.plan.imported or not any(one.why in DESIGNED for one in open_questions(results)):
         return ""
-    return f"`{design_command(results.plan)}` shows what each design could detect."
+    command = design_command(sweep_that_trains(results, results.plan.reference))
+    return f"`{command}` shows what each design could detect."
 
 
-def _plans_of(results: Results, variants: Iterable[str]) -> dict[str, tuple[Plan, list[str]]]:
-    """The plans of the sweeps that train these variants, each with their names, by sweep."""
-    found: dict[str, tuple[Plan, list[str]]] = {}
+def _sweeps_of(results: Results, variants: Iterable[str]) -> list[tuple[StartedSweep, list[str]]]:
+    """The sweeps that train these variants, each with their names."""
+    found: dict[str, tuple[StartedSweep, list[str]]] = {}
     for name in variants:
-        plan = sweep_that_trains(results, name).plan
-        found.setdefault(plan.sweep, (plan, []))[1].append(name)
-    return found
+        sweep = sweep_that_trains(results, name)
+        found.setdefault(sweep.name, (sweep, []))[1].append(name)
+    return [*found.values()]
 
 
 def _second_seed(results: Results) -> str:
@@ -215,21 +217,21 @@ def _settling(results: Results, why: WHY, some: Sequence[Open]) -> str:
     if why == "seeds":
         how = _with_more_seeds(results, {one.name: most - one.num_seeds for one in lines})
     else:
-        plans = _plans_of(results, [one.name for one in lines]).values()
-        how = " and ".join(f"`{longer_command(own, 2 * plan.budget_gpu_hours)}`" for own, _ in plans)
+        sweeps = _sweeps_of(results, [one.name for one in lines])
+        how = " and ".join(f"`{longer_command(own, 2 * plan.budget_gpu_hours)}`" for own, _ in sweeps)
     return f"{said}{with_all}: {how}."
 
 
 def _with_more_seeds(results: Results, wanted: Mapping[str, int]) -> str:
     """How to train this many more seeds of each variant: ``seeds: [0, 1, 2]` in the sweep file, then `platform sweep
     loo.yaml``. A file keeps the seeds that it has, also those that do not count."""
-    plans = _plans_of(results, [name for name, more in wanted.items() if more > 0])
+    sweeps = _sweeps_of(results, [name for name, more in wanted.items() if more > 0])
     said = []
-    for sweep, (plan, names) in plans.items():
-        now = sorted({run.seed for run in plan.runs})
+    for sweep, names in sweeps:
+        now = sorted({run.seed for run in sweep.plan.runs})
         seeds = [*seeds_of(now, len(now) + max(wanted[name] for name in names))]
-        where = "the sweep file" if len(plans) == 1 and not results.beside else f"the file of {sweep}"
-        said.append(f"`seeds: {seeds}` in {where}, then `{more_seeds_command(plan)}`")
+        where = "the sweep file" if len(sweeps) == 1 and not results.beside else f"the file of {sweep.name}"
+        said.append(f"`seeds: {seeds}` in {where}, then `{more_seeds_command(sweep)}`")
     return "; ".join(said)
 
 

@@ -108,6 +108,11 @@ class Campaign:
     candidates: dict[str, Candidate] = field(default_factory=dict)
     num_withdrawn: int = 0
 
+    @property
+    def home(self) -> Home:
+        """The home folder that keeps the campaign."""
+        return Home(self.ledger.path.parents[2])
+
     def __post_init__(self) -> None:
         known, self.lines = self.lines, []
         self._take(known)

@@ -259,8 +259,11 @@ def read_card(folder: Path) -> WrittenCard | None:
     except FileNotFoundError:
         return None
     except (OSError, ValueError, KeyError, TypeError, AttributeError, ValidationError) as error:
+        study, _, scale = folder.name.partition("@")
+        at, where = f" --scale {scale}" if scale else "", Home(folder.parents[1]).end_of_command
+        command = f"platform reproduce {study}{at}{where}"
         why = f"{path} cannot be read ({type(error).__name__}: {error})"
-        raise AblationsError(f"{why}; to rewrite it, run `platform reproduce {folder.name}`") from None
+        raise AblationsError(f"{why}; to rewrite it, run `{command}`") from None
 
 
 def _written_claim(data: dict[str, Any]) -> JudgedClaim:

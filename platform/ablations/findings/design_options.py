@@ -1,14 +1,9 @@
-"""Choices of a study before any compute is spent: seeds, budget and samples per evaluation, with the cost of each.
+"""Choices of a study before any compute is spent: seeds, budget and samples per evaluation, with the cost of each."""
 
-This module imports little, since a dry run prints `design_command`.
-"""
-
-import shlex
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 from ablations.home.home import Home
-from ablations.home.plan import Plan
 from ablations.study.expand import Study
 from ablations.study.fittable import readings_before
 
@@ -17,10 +12,6 @@ SEED_COUNTS = (2, 3, 5)
 request."""
 BUDGET_FACTORS = (0.5, 1.0, 2.0)
 SAMPLE_FACTORS = (1, 4)
-KEPT_OPTIONS, WITH_VALUE = (
-    ("--scale", "--set", "--budget", "--home"),
-    ("--executor", "--jobs", "--after", "--tracking-uri"),
-)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -114,51 +105,3 @@ def seeds_of(seeds: Sequence[int], count: int) -> tuple[int, ...]:
     others = (seed for seed in range(len(seeds) + count) if seed not in seeds)
     kept = tuple(seeds[:count])
     return kept + tuple(next(others) for _ in range(count - len(kept)))
-
-
-def design_command(plan: Plan) -> str:
-    """The sweep's own command with the verb `design`, reduced to the options in `KEPT_OPTIONS`."""
-    words = shlex.split(plan.command)
-    if words[:2] != ["platform", "sweep"]:
-        return "platform design FILE"
-    kept, rest = ["platform", "design"], iter(words[2:])
-    for word in rest:
-        if word in KEPT_OPTIONS:
-            kept += [word, next(rest, "")]
-        elif word in WITH_VALUE:
-            next(rest, "")
-        elif not word.startswith("--") or word.startswith(tuple(f"{option}=" for option in KEPT_OPTIONS)):
-            kept.append(word)
-    return shlex.join(kept)
-
-
-def longer_command(plan: Plan, budget_gpu_hours: float) -> str:
-    """The command that started the sweep, with this budget instead of its own, at the scale of this sweep only."""
-    kept, rest = [], iter(shlex.split(plan.command) or ["platform", "sweep", "FILE"])
-    for word in rest:
-        if word == "--budget":
-            next(rest, "")
-        elif not word.startswith("--budget="):
-            kept.append(word)
-    return shlex.join([*_at_its_scale(plan, kept), "--budget", f"{budget_gpu_hours:g}h"])
-
-
-def more_seeds_command(plan: Plan) -> str:
-    """The command that trains further seeds once they are in the file: the one that started the sweep, but a `platform
-    reproduce` keeps the seeds that it has begun with, so its file is trained as a sweep."""
-    words = shlex.split(plan.command)
-    if words[:2] != ["platform", "reproduce"]:
-        return shlex.join(_at_its_scale(plan, words or ["platform", "sweep", "FILE"]))
-    kept, rest = ["platform", "sweep", "FILE"], iter(words[2:])
-    for word in rest:
-        if word in ("--scale", "--home"):
-            kept += [word, next(rest, "")]
-        elif word.startswith(("--scale=", "--home=")):
-            kept.append(word)
-    return longer_command(replace(plan, command=shlex.join(kept)), plan.budget_gpu_hours)
-
-
-def _at_its_scale(plan: Plan, words: Sequence[str]) -> list[str]:
-    """A command that trains a study at several scales, for the scale of this sweep only; any other unchanged."""
-    is_named = any(word.partition("=")[0] == "--scale" for word in words)
-    return [*words] if is_named or f"@{plan.scale}" not in plan.sweep else [*words, "--scale", plan.scale]

@@ -152,7 +152,8 @@ def runs_of_sweep(sweep: StartedSweep, variant: str, *, compute: float | None) -
             continue
         reached = 0.0 if curve is None else float(curve.compute[-1])
         if curve is None or reached * MOST_APART < at:
-            right = "its log is too short" if plan.imported else f"`platform retry {plan.sweep}` trains it on"
+            command = f"platform retry {plan.sweep}{sweep.home.end_of_command}"
+            right = "its log is too short" if plan.imported else f"`{command}` trains it on"
             raise AblationsError(
                 f"{run_name(variant, run.seed)} has ended at {compute_text(reached)} of {compute_text(at)} "
                 f"{plan.compute_name}; {right}"
@@ -170,7 +171,8 @@ def runs_of_sweep(sweep: StartedSweep, variant: str, *, compute: float | None) -
         spent = status.compute_gpu_hours or reached
         found.append(NewRun(score=level.value, conditions=conditions, source=run.id, compute=spent))
     if not found:
-        raise AblationsError(f"{variant}: no run of it has ended; `platform status {plan.sweep}` says when they will")
+        command = f"platform status {plan.sweep}{sweep.home.end_of_command}"
+        raise AblationsError(f"{variant}: no run of it has ended; `{command}` says when they will")
     return found, identity, unfinished
 
 

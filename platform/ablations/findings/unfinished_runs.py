@@ -12,6 +12,7 @@ from itertools import pairwise
 from ablations.findings.remarks import has_failed
 from ablations.findings.results import Results
 from ablations.home.plan import Plan
+from ablations.home.start_command import start_command
 from ablations.home.started_sweep import StartedSweep, read_sweep
 from ablations.home.state import State
 from ablations.readings.fitted_run import FittedRun
@@ -51,7 +52,7 @@ def to_continue(results: Results) -> list[str]:
             what = f"{_runs_said(own)} up to the budget"
             what = f"continues {_runs_said(own)}, which failed" if all(map(has_failed, own)) else f"trains {what}"
             after = f"Once the `platform sweep` at work on {name} has ended, " if is_at_work else ""
-            said.append(f"{after}`{_command(sweep.plan)}` {what}.")
+            said.append(f"{after}`{start_command(sweep)}` {what}.")
     of = f"of {counted(len(results.runs), 'run')}"
     waits = [f"{len(active)} {of} still {'trains' if len(active) == 1 else 'train'}"] if active else []
     waits += [f"{len(due)} {of} {'is' if len(due) == 1 else 'are'} due"] if due else []
@@ -81,8 +82,3 @@ def sweep_that_trains(results: Results, variant: str) -> StartedSweep:
     suffixes = tuple(f" ({name})" for name in results.beside)
     own = tuple(one for one in results.plan.variants if not one.name.endswith(suffixes))
     return replace(results.sweep, plan=replace(results.plan, variants=own), beside=())
-
-
-def _command(plan: Plan) -> str:
-    """The command that started a sweep."""
-    return plan.command or "platform sweep FILE"

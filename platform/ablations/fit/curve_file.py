@@ -6,6 +6,7 @@ ended by themselves, the unit of compute, and how its study fits the curves, so 
 
 import math
 import re
+import shlex
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TypeVar
@@ -96,7 +97,7 @@ def read_seed_curves(path: Path | str, *, scale: str | None = None) -> list[Seed
     elif SCALE_COLUMN in header and len(several := _scales(table, path)) > 1:
         raise Place(source=str(path)).error(
             f"runs of {len(several)} scales ({', '.join(several[:MAX_NAMES])})",
-            f"run `platform ladder {path}`, or keep the rows of one scale",
+            f"run `platform ladder {shlex.quote(str(path))}`, or keep the rows of one scale",
         )
     columns = ["compute", "score", *(column for column in COUNT_COLUMNS if column in header)]
     variances = [column for column in VARIANCES if column in header and "samples" in header]

@@ -2,6 +2,7 @@
 
 home           the folders
 started_sweep  a sweep in its home folder: plan, runs, stops, cancellation, lock
+start_command  the command that started a sweep, and those made from it, for the current folder
 labels         the variants and runs of a plan, with their names, and the size of a study
 source         where an imported run comes from
 plan           the variants and runs of a started sweep

@@ -33,7 +33,13 @@ class Home:
     def end_of_command(self) -> str:
         """What a printed command needs besides to find this folder: a space and the option; nothing for
         ./ablation-runs. A shell in which it is pasted may have another ABLATIONS_HOME, or none."""
-        return "" if self.path == DEFAULT.absolute() else f" {self.option}"
+        return self.end_of_command_in(Path.cwd())
+
+    def end_of_command_in(self, folder: Path) -> str:
+        """As `end_of_command`, for a command that is given in this folder."""
+        chosen = os.environ.get("ABLATIONS_HOME")
+        is_found = self.path == folder / DEFAULT and (not chosen or Path(chosen).absolute() == self.path)
+        return "" if is_found else f" {self.option}"
 
     @property
     def warm_starts(self) -> Path:

@@ -46,7 +46,9 @@ class Plan:
     sweep: str
     doc: str = ""
     command: str = ""
-    """The command that started or imported the sweep."""
+    """The command that started or imported the sweep; of a study at several scales, that of this scale alone."""
+    folder: str = ""
+    """The folder in which the command was given, relative to the home folder: `..`; empty if it is unknown."""
     reference: str
     scale: str = ""
     """Name of the scale; empty for a program and for imported runs."""
@@ -159,6 +161,9 @@ def _read(path: Path) -> Plan:
         raise AblationsError(f"{path}: not a plan ({error}); to recreate it, run `platform sweep FILE`") from error
     try:
         content.pop("total_gpu_hours", None)  # plans of earlier versions have it, nearly always null
+        scale, command = content.get("scale"), content.get("command")
+        if scale and command and f"@{scale}" in content["sweep"] and "--scale" not in command:
+            content["command"] = f"{command} --scale {shlex.quote(scale)}"  # the command of earlier versions trains all
         for variant in content["variants"]:  # plans of earlier versions have the axes in names only
             variant.setdefault("axes", dict(axes_in(variant["name"])))
         plan = checked(without_passwords(content), _PLAN)

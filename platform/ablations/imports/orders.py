@@ -4,6 +4,7 @@ import atexit
 import hashlib
 import json
 import re
+import shlex
 import shutil
 import tempfile
 from collections.abc import Mapping, Sequence
@@ -150,8 +151,8 @@ class Foreign:
         if len(opened) > 1:
             named = ", ".join(one.name.rpartition("@")[2] for one in opened)
             raise AblationsError(
-                f"{self.names[0]}: runs of {len(opened)} scales ({named}); run `platform ladder {self.names[0]}`, or "
-                "keep the rows of one scale"
+                f"{self.names[0]}: runs of {len(opened)} scales ({named}); run "
+                f"`platform ladder {shlex.quote(self.names[0])}`, or keep the rows of one scale"
             )
         return opened[0]
 

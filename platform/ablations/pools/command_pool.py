@@ -211,7 +211,8 @@ class CommandPool:
                 # Another sweep took the run first, or cancelled the run although this sweep needs it.
                 self._waiting.setdefault(run_id, budget_gpu_hours)
             elif own.state in (State.PENDING, State.STALE):
-                why = f"the process was killed; to see its output, run `platform logs {run_id}`"
+                command = f"platform logs {run_id}{self.home.end_of_command}"
+                why = f"the process was killed; to see its output, run `{command}`"
                 killed.append(Ended(run=run_id, why=job.why or why))
         return killed
 
@@ -235,5 +236,5 @@ class CommandPool:
         for run_id in [run_id for run_id, (job, _) in self._running.items() if not job.done()]:
             self.say(
                 f"Run {run_id} is still finishing a step. It was asked to stop, will save its checkpoint and end by "
-                f"itself; `platform status` shows it until then."
+                f"itself; `platform status{self.home.end_of_command}` shows it until then."
             )

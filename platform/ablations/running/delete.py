@@ -55,7 +55,8 @@ def remove_sweep(deletion: Deletion) -> None:
             sweep.folder.rename(doomed)
     except Timeout:
         raise AblationsError(
-            f"sweep '{sweep.name}': another command is using it; run `platform cancel {sweep.name}` first"
+            f"sweep '{sweep.name}': another command is using it; run "
+            f"`platform cancel {sweep.name}{sweep.home.end_of_command}` first"
         ) from None
     shutil.rmtree(doomed)
     # A sweep started while the user was being asked may use some of the runs too.

@@ -22,5 +22,6 @@ def refuse_while_going(sweep: StartedSweep) -> None:
     """Raise AblationsError while a run of the sweep trains or waits for its turn."""
     if is_still_going(sweep, run_rows(sweep)):
         raise AblationsError(
-            f"sweep '{sweep.name}' is still training or queued; run `platform cancel {sweep.name}` first"
+            f"sweep '{sweep.name}' is still training or queued; run "
+            f"`platform cancel {sweep.name}{sweep.home.end_of_command}` first"
         )

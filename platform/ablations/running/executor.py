@@ -93,5 +93,5 @@ def train_missing(study: Study, sweep: StartedSweep, pool: Pool, tracking_uri: s
         notifier.look(sweep, rows, now=True)
         say(console, f"{sweep.name}: {summary(sweep.plan, rows)}")
     if sweep.plan.stop is not None:  # the stopped runs with the reasons
-        console.print(TerminalTable.of(status_table(sweep.plan, run_rows(sweep))))
+        console.print(TerminalTable.of(status_table(sweep, run_rows(sweep))))
     tracker.finish(console)

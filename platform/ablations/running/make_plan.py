@@ -25,8 +25,11 @@ def sweep_name(study: Study, scale_option: str | None) -> str:
     return name
 
 
-def make_plan(study: Study, name: str, *, budget: float | None, command: str, is_shown_only: bool = False) -> Plan:
-    """The plan of a study; `budget` replaces the file's, both in the scale's compute unit.
+def make_plan(
+    study: Study, name: str, *, budget: float | None, command: str, folder: str = "", is_shown_only: bool = False
+) -> Plan:
+    """The plan of a study; `budget` replaces the file's, both in the scale's compute unit. `command` is the one that
+    trains it, `folder` as of `folder_given`.
 
     A plan that is only shown does not build the task, so its highest possible pass rate stays unknown.
     """
@@ -42,6 +45,7 @@ def make_plan(study: Study, name: str, *, budget: float | None, command: str, is
         sweep=name,
         doc=study.sweep.doc,
         command=command,
+        folder=folder,
         reference=study.reference.name,
         scale=study.scale,
         compute_unit_gpu_hours=unit,

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, ClassVar
 from rich.console import Console
 
 from ablations.errors import AblationsError
+from ablations.home.start_command import start_command
 from ablations.home.started_sweep import StartedSweep
 from ablations.home.state import State
 from ablations.running.ending import all_ended
@@ -105,8 +106,9 @@ def retry_runs(sweep: StartedSweep, rows: list[RunRow], *, states: Iterable[Stat
     slurm = SlurmStates(sweep.home)
     for row in rows:
         if row.state.state in wanted and slurm.submission(row.id) is None:
-            command = sweep.plan.command or "platform sweep FILE"
-            raise AblationsError(f"{row.name} was not trained by Slurm; to train what is missing, run `{command}`")
+            raise AblationsError(
+                f"{row.name} was not trained by Slurm; to train what is missing, run `{start_command(sweep)}`"
+            )
     why, held = cancel_held(sweep)
     chosen = [row for row in rows if row.state.state in wanted or row.id in held]
     submissions = {row.id: last for row in chosen if (last := slurm.submission(row.id))}

@@ -59,7 +59,8 @@ def locked(sweep: StartedSweep) -> Iterator[None]:
             yield
     except Timeout:
         raise AblationsError(
-            f"another process already runs sweep '{sweep.name}'; to see its state, run `platform status {sweep.name}`"
+            f"another process already runs sweep '{sweep.name}'; to see its state, run "
+            f"`platform status {sweep.name}{sweep.home.end_of_command}`"
         ) from None
 
 

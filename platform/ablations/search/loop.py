@@ -249,7 +249,8 @@ class TrialLoop:
         for run in self.state.planned(name).runs:
             state = read_state(self.state.sweep.run(run.id), self.state.plan.budget_gpu_hours)
             if not state.state.is_finished:
-                because = state.message or f"the process was killed; to see its output, run `platform logs {run.id}`"
+                command = f"platform logs {run.id}{self.state.sweep.home.end_of_command}"
+                because = state.message or f"the process was killed; to see its output, run `{command}`"
                 reasons.append(f"seed {run.seed}: {because}")
         return "; ".join(reasons)
 

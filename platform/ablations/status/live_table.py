@@ -45,7 +45,7 @@ class LiveStatus:
         now = time.monotonic()
         if states != self._said or now - self._said_at > QUIET_S:
             self._said, self._said_at = states, now
-            text = f"{plan.sweep}: {summary(plan, rows)}; {outlook(plan, rows, now=clock())}"
+            text = f"{plan.sweep}: {summary(plan, rows)}; {outlook(sweep, rows, now=clock())}"
             self._console.print(text, markup=False, highlight=False, soft_wrap=True)
         return rows
 
@@ -54,7 +54,7 @@ class LiveStatus:
         failures = group_failures(sweep.home, rows)
         most_rows = max(5, min(MOST_ROWS, self._console.height - LINES_BESIDE_ROWS - 3 * len(failures)))
         return status_view(
-            sweep.plan,
+            sweep,
             rows,
             failures=failures,
             now=clock(),

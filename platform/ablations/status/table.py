@@ -11,6 +11,8 @@ from rich.console import Group
 from rich.text import Text
 
 from ablations.home.plan import Plan
+from ablations.home.start_command import start_command
+from ablations.home.started_sweep import StartedSweep
 from ablations.home.state import RunState, State
 from ablations.report.documents.blocks import Cell, Kind, Table, Tone, table_of_rows
 from ablations.report.documents.number_cells import number_cell
@@ -69,7 +71,7 @@ MOST_RUNS_NAMED = 4
 
 
 def status_view(
-    plan: Plan,
+    sweep: StartedSweep,
     rows: Sequence[RunRow],
     *,
     failures: Sequence[Failure],
@@ -79,14 +81,14 @@ def status_view(
     with_traces: bool = True,
 ) -> Group:
     """The table, and below it the remarks that are in no row, and the reasons why runs failed."""
-    table = status_table(plan, rows, failures=failures, now=now, most_rows=most_rows)
+    table = status_table(sweep, rows, failures=failures, now=now, most_rows=most_rows)
     said = [Text(made_visible(one.text), REMARK_STYLES[one.weight]) for one in remarks if one.kind in BELOW]
     failed = [failure_text(number, one, with_traces) for number, one in enumerate(failures, start=1)]
     return Group(TerminalTable.of(table), *said, *failed)
 
 
 def status_table(
-    plan: Plan,
+    sweep: StartedSweep,
     rows: Sequence[RunRow],
     *,
     failures: Sequence[Failure] = (),
@@ -98,7 +100,8 @@ def status_table(
     If there are more than `most_rows` runs, only those training or in trouble are shown, and the others are counted.
     With `now`, the title forecasts the end.
     """
-    title = f"{plan.sweep}: {summary(plan, rows)}\n{outlook(plan, rows, now=now)}"
+    plan = sweep.plan
+    title = f"{plan.sweep}: {summary(plan, rows)}\n{outlook(sweep, rows, now=now)}"
     shown = worth_showing(rows, most_rows)
     number_of = {run: number for number, failure in enumerate(failures, start=1) for run in failure.runs}
     several_seeds = len({row.seed for row in rows}) > 1
@@ -171,14 +174,14 @@ def summary(plan: Plan, rows: Sequence[RunRow]) -> str:
     return f"{states}; {mean:.0%} of the compute"
 
 
-def outlook(plan: Plan, rows: Sequence[RunRow], *, now: datetime | None) -> str:
+def outlook(sweep: StartedSweep, rows: Sequence[RunRow], *, now: datetime | None) -> str:
     """Compute so far and time left: `410 modelled GPU-hours so far; about 40 min left, until 15:20`."""
-    seconds = rows_seconds_left(plan, rows)
+    seconds = rows_seconds_left(sweep.plan, rows)
     end = "" if now is None or seconds is None else f"; {end_text(seconds, now)}"
     four_digits = float(f"{spent(rows):.4g}")
     if idle := sum(not row.is_due for row in rows):
-        end += f"; {counted(idle, 'pending run')} will start only with `{plan.command or 'platform sweep FILE'}`"
-    return f"{four_digits:,.10g} {plan.compute_name} so far{end}"
+        end += f"; {counted(idle, 'pending run')} will start only with `{start_command(sweep)}`"
+    return f"{four_digits:,.10g} {sweep.plan.compute_name} so far{end}"
 
 
 def failure_text(number: int, failure: Failure, with_trace: bool) -> Text:

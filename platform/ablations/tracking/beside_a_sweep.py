@@ -92,7 +92,8 @@ class Tracker:
             assert self._process is not None
             self._process.kill()
             self._process.wait()
-            console.print(f"MLflow did not answer in time; `platform sync {self._sweep.name}` pushes the rest later")
+            command = f"platform sync {sweep.name}{sweep.home.end_of_command}"
+            console.print(f"MLflow did not answer in time; `{command}` pushes the rest later", soft_wrap=True)
 
 
 @dataclass(kw_only=True)

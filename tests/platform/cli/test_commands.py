@@ -155,7 +155,8 @@ def test_a_sweep_file_that_has_not_been_started_is_said_to_be_so(tmp_path, comma
     make_home(tmp_path / "home")
     file = steered_sweep(tmp_path)
     home = ["--home", str(tmp_path / "home")]
-    said = f"{file} has not been started in {tmp_path / 'home'}; to start it, run `platform sweep {file}`"
+    start = f"platform sweep {file} --home {tmp_path / 'home'}"
+    said = f"{file} has not been started in {tmp_path / 'home'}; to start it, run `{start}`"
     assert said_about(command, str(file), *home) == said
     assert said_about(command, str(file), "--home", str(tmp_path)).startswith(f"{file} has not been started in")
     monkeypatch.chdir(tmp_path)

@@ -157,7 +157,7 @@ def test_a_run_that_another_sweep_has_since_the_question_stays_and_an_interrupte
 def test_a_sweep_that_trains_or_is_worked_on_is_not_deleted(platform, tmp_path):
     sweep = make_home(tmp_path)
     with FileLock(sweep.lock):
-        assert "run `platform cancel loo` first" in platform("delete", "loo", "--yes", code=2)
+        assert f"run `platform cancel loo --home {tmp_path}` first" in platform("delete", "loo", "--yes", code=2)
     torn = tmp_path / "sweeps" / "torn" / "plan.json"
     torn.parent.mkdir()
     torn.write_text("{")

@@ -163,9 +163,9 @@ def test_terms_that_are_no_numbers_are_refused(tmp_path, option):
 def test_a_mistyped_score_is_pointed_out_and_can_be_taken_back(keep):
     text = keep("best", scores=[40.2], code=0)
     assert "The score 40.2 lies far from all others, 0.391 to 0.412." in text
-    assert "`platform keep night start --withdraw 40.2`" in text
+    assert f"`platform keep night start --withdraw 40.2 --home {keep.home}`" in text
     assert f"mean {np.mean(BEST_RUNS):.4f} of 8 fresh runs" in keep("start", "--withdraw=40.2", code=0)
-    assert "--withdraw 0.038`" in keep("slip", scores=[0.038], code=10)
+    assert f"--withdraw 0.038 --home {keep.home}`" in keep("slip", scores=[0.038], code=10)
     with pytest.raises(AblationsError, match=r"no such score of 'slip'; its typed scores are 0\.038"):
         keep("slip", "--withdraw=0.38", code=11)
     assert keep("slip", "--withdraw=0.038", "--says=a nought too many", code=11).startswith("Run again: slip.")
@@ -243,7 +243,7 @@ def test_after_runs_of_the_best_the_answer_goes_on_with_what_is_undecided(keep):
     keep("broken", scores=[0.1], code=10)
     assert "1 more run of the best" in keep("wider", scores=[0.405], code=11)
     text = keep("best", scores=[0.402], code=0)
-    assert text.endswith("Next: ask again about wider: `platform keep night wider`.\n")
+    assert text.endswith(f"Next: ask again about wider: `platform keep night wider --home {keep.home}`.\n")
 
 
 def test_runs_after_the_decision_are_said_not_to_count(keep):
@@ -318,7 +318,7 @@ def test_curves_are_compared_by_their_level_at_equal_compute(tmp_path):
         run("keep", "night", "short", write_curves(tmp_path / "short.csv", 0.6, ends=60), home)
     with pytest.raises(AblationsError, match=r"budget: not said, but the runs of this campaign have 100 compute"):
         run("keep", "night", "best", "--score=0.5", home)
-    assert "`platform keep night best RUNS`" in run("keep", "night", "best", home, code=11)
+    assert f"`platform keep night best RUNS --home {tmp_path / 'home'}`" in run("keep", "night", "best", home, code=11)
     with pytest.raises(AblationsError, match=r"run \S+: was recorded as one of higher, not copy"):
         run("keep", "night", "copy", str(tmp_path / "higher.csv"), home)
     with pytest.raises(AblationsError, match=r"unknown variant 'hihger' of sweep"):
@@ -344,7 +344,9 @@ def test_runs_of_a_sweep_that_still_train_are_said_and_awaited(tmp_path):
     train_on(running[0])
     assert "1 run of it still to end: ask again then." in run("keep", "night", "start", "loss_by_batch", home, code=11)
     train_on(running[1])
-    with pytest.raises(AblationsError, match=r"no run of it has ended; `platform status loss_by_batch`"):
+    with pytest.raises(
+        AblationsError, match=f"no run of it has ended; `platform status loss_by_batch --home {tmp_path / 'home'}`"
+    ):
         run("keep", "night", "best", "loss_by_batch", home)
 
 

@@ -122,7 +122,7 @@ def test_of_many_notes_status_shows_six_and_says_where_the_others_are(platform, 
         platform("note", f"scalerl-s{seed}", f"looked at {seed}")
     printed = platform("status")
     assert [f"looked at {seed}" in printed for seed in range(8)] == [True] * 6 + [False] * 2
-    assert "To see the notes on 2 more variants and runs, run `platform note loo`." in printed
+    assert f"To see the notes on 2 more variants and runs, run `platform note loo --home {tmp_path}`." in printed
 
 
 def test_a_file_with_keys_that_a_new_note_would_lose_is_refused_and_kept(platform, noted):

@@ -2,6 +2,7 @@
 
 import shutil
 from dataclasses import replace
+from pathlib import Path
 
 import pytest
 from filelock import FileLock
@@ -9,9 +10,9 @@ from fixtures_answers import with_line
 from fixtures_home import TRUTH, changed, collapse, make_home, planned_run, set_scores, write_run
 
 from ablations.findings.advice import advice_for, design_hint, next_steps
-from ablations.findings.design_options import design_command, longer_command, more_seeds_command
 from ablations.findings.results import Results, read_results
 from ablations.findings.several_sweeps import together
+from ablations.home.home import Home
 from ablations.home.plan import PlannedRun, PlannedVariant
 
 
@@ -32,11 +33,14 @@ def told_but(results: Results, **changes) -> Results:
     return with_line(pair, other.name, answers=answers)
 
 
-AGAIN = "`platform sweep sweeps/loo.yaml`"
+def again(folder: Home | Path, file: str = "sweeps/loo.yaml", more: str = "") -> str:
+    """The command for this home folder, which is not the one that it finds by itself."""
+    home = folder if isinstance(folder, Home) else Home(folder)
+    return f"`platform sweep {file}{more} --home {home.path}`"
 
 
-def with_seeds(*seeds: int) -> str:
-    return f"`seeds: {[*seeds]}` in the sweep file, then {AGAIN}."
+def with_seeds(home: Home | Path, *seeds: int) -> str:
+    return f"`seeds: {[*seeds]}` in the sweep file, then {again(home)}."
 
 
 def test_where_every_verdict_tells_only_a_forecast_is_left(results):
@@ -52,9 +56,11 @@ def test_seeds_shrink_an_interval_to_the_widest_that_tells(results):
     name = changed.comparison.variants[1].name
     assert next_steps(changed) == [
         f"5 seeds instead of 2 of {name} and scalerl would settle the level, for 12,000 more GPU-hours: "
-        f"{with_seeds(0, 1, 2, 3, 4)}"
+        f"{with_seeds(results.sweep.home, 0, 1, 2, 3, 4)}"
     ]
-    assert design_hint(changed) == "`platform design sweeps/loo.yaml` shows what each design could detect."
+    assert design_hint(changed) == (
+        f"`platform design sweeps/loo.yaml --home {results.sweep.home.path}` shows what each design could detect."
+    )
 
 
 def test_an_interval_without_an_end_needs_compute(results):
@@ -67,9 +73,9 @@ def test_an_interval_without_an_end_needs_compute(results):
     name = changed.comparison.variants[1].name
     assert next_steps(changed) == [
         f"4 seeds instead of 2 of {name} and scalerl would settle the compute, for 8,000 more GPU-hours: "
-        f"{with_seeds(0, 1, 2, 3)}",
+        f"{with_seeds(results.sweep.home, 0, 1, 2, 3)}",
         f"At least twice the budget of {name} and scalerl would settle the ceiling, for 8,000 more GPU-hours: "
-        "`platform sweep sweeps/loo.yaml --budget 4000h`.",
+        f"{again(results.sweep.home, more=' --budget 4000h')}.",
     ]
 
 
@@ -77,8 +83,9 @@ def test_the_longer_budget_takes_the_place_of_the_one_given(results):
     changed = told_but(results, ceiling={"verdict": "cannot tell", "hi": None})
     for given in ("--budget 1x --jobs 2", "--budget=1x --jobs 2", "--jobs 2"):
         command = f"platform sweep loo.yaml {given}"
-        (said,) = next_steps(replace(changed, plan=replace(changed.plan, command=command)))
-        assert said.endswith(": `platform sweep loo.yaml --jobs 2 --budget 4000h`.")
+        plan = replace(changed.plan, command=command)
+        (said,) = next_steps(replace(changed, sweep=replace(changed.sweep, plan=plan), plan=plan))
+        assert said.endswith(f": {again(results.sweep.home, 'loo.yaml', ' --jobs 2 --budget 4000h')}.")
 
 
 def test_more_than_ten_seeds_are_not_proposed(results):
@@ -102,7 +109,7 @@ def test_a_collapsed_seed_needs_company_or_a_mend_at_the_price_of_its_variant(tm
     # Three more runs of 2,000 GPU-hours, and three of each of the three variants.
     assert next_steps(found)[0] == (
         "1 of 3 seeds of loo-loss collapsed: fix the collapse, or train more seeds, 6,000 more GPU-hours for 3 of it, "
-        f"18,000 for 3 of every variant: {with_seeds(0, 1, 2, 3, 4, 5)}"
+        f"18,000 for 3 of every variant: {with_seeds(tmp_path, 0, 1, 2, 3, 4, 5)}"
     )
     assert "twice the budget" not in " ".join(next_steps(found))
     assert advice_for(found, "loo-loss").startswith("level: 1 of 3 seeds collapsed")
@@ -158,7 +165,7 @@ def test_what_decides_is_priced_for_the_variants_in_question_and_the_reference(r
     found = with_line(found, "loo-loss", answers={name: decided[name] for name in ("ceiling", "compute")})
     assert next_steps(found) == [
         "5 seeds instead of 2 of loo-loss and scalerl would settle the level, for 12,000 more GPU-hours "
-        f"(18,000 with all variants): {with_seeds(0, 1, 2, 3, 4)}"
+        f"(18,000 with all variants): {with_seeds(results.sweep.home, 0, 1, 2, 3, 4)}"
     ]
 
 
@@ -168,7 +175,7 @@ def test_seeds_that_the_reference_has_are_not_priced_again(results):
     found = with_line(found, found.plan.reference, num_seeds=5)
     assert next_steps(found) == [
         "5 seeds instead of 2 of loo-loss and scalerl would settle the level, for 6,000 more GPU-hours: "
-        f"{with_seeds(0, 1, 2, 3, 4)}"
+        f"{with_seeds(results.sweep.home, 0, 1, 2, 3, 4)}"
     ]
 
 
@@ -179,13 +186,13 @@ def test_seeds_that_the_file_has_are_not_proposed_again(tmp_path):
             shutil.rmtree(sweep.run(run.id).path)
             write_run(sweep.home, run.id, TRUTH[variant.name], seed=run.seed, fraction=0.05, state="failed")
     found = read_results(sweep)
-    assert next_steps(found) == [f"{AGAIN} continues 6 runs, which failed."]
+    assert next_steps(found) == [f"{again(tmp_path)} continues 6 runs, which failed."]
 
 
 def test_one_seed_needs_two_more_at_the_price_of_every_variant(tmp_path):
     found = read_results(make_home(tmp_path))  # two more runs of 2,000 GPU-hours for each of three variants
     assert next_steps(found) == [
-        "One seed cannot separate variants; three can, for 12,000 more GPU-hours: " + with_seeds(0, 1, 2)
+        "One seed cannot separate variants; three can, for 12,000 more GPU-hours: " + with_seeds(tmp_path, 0, 1, 2)
     ]
 
 
@@ -196,10 +203,13 @@ def test_a_failed_run_is_named_with_the_command_that_continues_it_and_others_are
         shutil.rmtree(sweep.run(run.id).path)
         write_run(sweep.home, run.id, TRUTH[name], seed=2, fraction=0.3, state=state)
     said = next_steps(read_results(sweep))
-    assert said == ["Wait: 1 of 9 runs still trains.", f"{AGAIN} trains scalerl-s2 and loo-loss-s2 up to the budget."]
+    assert said == [
+        "Wait: 1 of 9 runs still trains.",
+        f"{again(tmp_path)} trains scalerl-s2 and loo-loss-s2 up to the budget.",
+    ]
     shutil.rmtree(sweep.run(planned_run("scalerl", 2).id).path)
     write_run(sweep.home, planned_run("scalerl", 2).id, TRUTH["scalerl"], seed=2)
-    assert f"{AGAIN} continues loo-loss-s2, which failed." in next_steps(read_results(sweep))
+    assert f"{again(tmp_path)} continues loo-loss-s2, which failed." in next_steps(read_results(sweep))
 
 
 def test_a_run_of_a_second_sweep_is_continued_by_the_command_of_that_sweep(tmp_path):
@@ -209,7 +219,7 @@ def test_a_run_of_a_second_sweep_is_continued_by_the_command_of_that_sweep(tmp_p
     other = changed(sweep, sweep="other", command="platform sweep more.yaml", variants=(sweep.plan.variants[0], more))
     other.write_plan()
     said = next_steps(read_results(together(sweep, [other])))
-    assert said[0] == "`platform sweep more.yaml` continues more (other)-s0, which failed."
+    assert said[0] == f"{again(tmp_path, 'more.yaml')} continues more (other)-s0, which failed."
 
 
 def left_at(sweep, name: str, seed: int, *, state: str, fraction: float = 0.5) -> None:
@@ -227,9 +237,13 @@ def test_while_a_sweep_is_at_work_no_second_command_for_it_is_proposed(tmp_path)
     with FileLock(sweep.lock):
         assert next_steps(read_results(sweep)) == [
             "Wait: 1 of 6 runs still trains and 1 of 6 runs is due.",
-            f"Once the `platform sweep` at work on loo has ended, {AGAIN} continues loo-curriculum-s1, which failed.",
+            f"Once the `platform sweep` at work on loo has ended, {again(tmp_path)} continues loo-curriculum-s1, "
+            "which failed.",
         ]
-    assert next_steps(read_results(sweep))[1] == f"{AGAIN} trains loo-loss-s1 and loo-curriculum-s1 up to the budget."
+    assert (
+        next_steps(read_results(sweep))[1]
+        == f"{again(tmp_path)} trains loo-loss-s1 and loo-curriculum-s1 up to the budget."
+    )
 
 
 @pytest.mark.parametrize("option", ["--executor slurm", "--executor=slurm"])
@@ -240,7 +254,7 @@ def test_runs_whose_slurm_jobs_may_wait_are_not_to_be_started_again(tmp_path, op
     left_at(sweep, "scalerl", 1, state="failed")
     assert next_steps(read_results(sweep)) == [
         f"`platform status loo --home {tmp_path}` shows the Slurm jobs of loo-loss-s1 and loo-curriculum-s1.",
-        f"`platform sweep loo.yaml {option}` continues scalerl-s1, which failed.",
+        f"{again(tmp_path, 'loo.yaml', f' {option}')} continues scalerl-s1, which failed.",
     ]
 
 
@@ -263,7 +277,9 @@ def test_a_search_is_only_continued(tmp_path):
     sweep = make_home(tmp_path)
     assert next_steps(read_results(changed(sweep, search=True))) == []
     left_at(sweep, "loo-loss", 0, state="failed")
-    assert next_steps(read_results(changed(sweep, search=True))) == [f"{AGAIN} continues loo-loss-s0, which failed."]
+    assert next_steps(read_results(changed(sweep, search=True))) == [
+        f"{again(tmp_path)} continues loo-loss-s0, which failed."
+    ]
 
 
 def test_seeds_that_do_not_count_stay_in_the_file(results):
@@ -274,7 +290,7 @@ def test_seeds_that_do_not_count_stay_in_the_file(results):
         for one in found.plan.variants
     )
     (said,) = next_steps(replace(found, plan=replace(found.plan, variants=more)))
-    assert said.endswith(with_seeds(0, 1, 2, 3, 4, 5, 6))
+    assert said.endswith(with_seeds(results.sweep.home, 0, 1, 2, 3, 4, 5, 6))
 
 
 def test_seeds_of_a_second_sweep_are_added_to_its_own_file(tmp_path):
@@ -296,41 +312,11 @@ def test_seeds_of_a_second_sweep_are_added_to_its_own_file(tmp_path):
     open_ = {"level": {"verdict": "cannot tell", "lo": -0.03, "hi": 0.042}}
     (said,) = next_steps(with_line(found, "more (other)", answers=open_))
     assert said.endswith(
-        ": `seeds: [0, 1, 2, 3, 4]` in the file of loo, then `platform sweep sweeps/loo.yaml`; "
-        "`seeds: [0, 1, 2, 3, 4]` in the file of other, then `platform sweep more.yaml`."
+        f": `seeds: [0, 1, 2, 3, 4]` in the file of loo, then {again(tmp_path)}; "
+        f"`seeds: [0, 1, 2, 3, 4]` in the file of other, then {again(tmp_path, 'more.yaml')}."
     )
     longer = {"ceiling": {"verdict": "cannot tell", "hi": None}}
     (said,) = next_steps(with_line(found, "more (other)", answers=longer))
     assert said.endswith(
-        ": `platform sweep sweeps/loo.yaml --budget 4000h` and `platform sweep more.yaml --budget 4000h`."
+        f": {again(tmp_path, more=' --budget 4000h')} and {again(tmp_path, 'more.yaml', ' --budget 4000h')}."
     )
-
-
-def test_one_of_several_scales_gets_a_longer_budget_or_more_seeds_alone(results):
-    one = replace(results.plan, sweep="steps@smoke", scale="smoke", command="platform sweep steps.yaml")
-    assert longer_command(one, 8.0) == "platform sweep steps.yaml --scale smoke --budget 8h"
-    assert more_seeds_command(one) == "platform sweep steps.yaml --scale smoke"
-    given = replace(one, command="platform sweep steps.yaml --scale=smoke")
-    assert more_seeds_command(given) == "platform sweep steps.yaml --scale=smoke"
-    assert longer_command(given, 8.0) == "platform sweep steps.yaml --scale=smoke --budget 8h"
-
-
-def test_a_reproduction_keeps_its_seeds_so_more_of_them_are_a_sweep(results):
-    plan = replace(results.plan, command="platform reproduce fig4a --scale smoke --as-written --yes --home=h")
-    assert more_seeds_command(plan) == "platform sweep FILE --scale smoke --home=h --budget 2000h"
-    assert more_seeds_command(results.plan) == "platform sweep sweeps/loo.yaml"
-
-
-@pytest.mark.parametrize(
-    ("command", "found"),
-    [
-        (
-            "platform sweep 'my study.yaml' --scale smoke --set a=1 --jobs 2 --home h --yes --executor slurm",
-            "platform design 'my study.yaml' --scale smoke --set a=1 --home h",
-        ),
-        ("platform sweep loo.yaml --budget=2 --dry-run --json", "platform design loo.yaml --budget=2"),
-        ("", "platform design FILE"),
-    ],
-)
-def test_the_command_keeps_what_makes_the_study(results, command, found):
-    assert design_command(replace(results.plan, command=command)) == found

@@ -132,9 +132,8 @@ def test_a_card_that_is_damaged_is_no_outcome(tmp_path):
     sweep = make_home(tmp_path)
     (sweep.folder / "card.json").write_text("{")
     assert outcomes_here("loo", sweep.home) == ""
-    with pytest.raises(
-        AblationsError, match=r"card.json cannot be read .*; to rewrite it, run `platform reproduce loo`"
-    ):
+    command = f"`platform reproduce loo --home {tmp_path}`"
+    with pytest.raises(AblationsError, match=rf"card.json cannot be read .*; to rewrite it, run {command}"):
         read_card(sweep.folder)
 
 

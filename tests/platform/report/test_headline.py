@@ -81,7 +81,8 @@ def test_what_is_undecided_is_named_with_what_it_would_cost_to_know(decided):
     )
     assert next_line(unsure) == (
         "Next: 5 seeds instead of 3 of loo-curriculum and scalerl would settle the level, for 8,000 more GPU-hours "
-        "(12,000 with all variants): `seeds: [0, 1, 2, 3, 4]` in the sweep file, then `platform sweep sweeps/loo.yaml`."
+        "(12,000 with all variants): `seeds: [0, 1, 2, 3, 4]` in the sweep file, then "
+        f"`platform sweep sweeps/loo.yaml --home {decided.sweep.home.path}`."
     )
 
 
@@ -95,7 +96,8 @@ def test_an_interval_without_an_end_needs_more_compute(decided):
     )
     assert next_line(unsure) == (
         "Next: At least twice the budget of loo-loss and scalerl would settle the ceiling, for 12,000 more GPU-hours "
-        "(18,000 with all variants): `platform sweep sweeps/loo.yaml --budget 4000h`."
+        "(18,000 with all variants): "
+        f"`platform sweep sweeps/loo.yaml --budget 4000h --home {decided.sweep.home.path}`."
     )
 
 

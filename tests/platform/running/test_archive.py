@@ -131,7 +131,10 @@ def test_a_sweep_that_trains_is_not_exported_and_no_file_is_overwritten(exported
     sweep, archive = exported
     with (
         FileLock(sweep.lock),
-        pytest.raises(AblationsError, match="is still training or queued; run `platform cancel loo` first"),
+        pytest.raises(
+            AblationsError,
+            match=f"is still training or queued; run `platform cancel loo --home {sweep.home.path}` first",
+        ),
     ):
         export_sweep(sweep, tmp_path / "other.tar.gz")
     with pytest.raises(AblationsError, match="already exists"):

@@ -123,19 +123,18 @@ def test_a_long_table_shows_what_trains_and_what_is_in_trouble_and_counts_the_re
 
 
 def test_a_long_table_counts_what_waits_with_its_common_reason(failed):
-    plan = failed.plan
-    assert len(status_table(plan, many(pending=60)).rows) == 60
-    assert [row[0].text for row in status_table(plan, many(pending=2000, done=3)).rows] == ["3 runs", "2,000 runs"]
-    assert len(status_table(plan, many(pending=2000), most_rows=None).rows) == 2000
+    assert len(status_table(failed, many(pending=60)).rows) == 60
+    assert [row[0].text for row in status_table(failed, many(pending=2000, done=3)).rows] == ["3 runs", "2,000 runs"]
+    assert len(status_table(failed, many(pending=2000), most_rows=None).rows) == 2000
     waiting = [RunState(state=State.QUEUED, message=f"job 17_{n} waits: Priority") for n in range(100)]
     rows = [RunRow(variant="v", seed=n, id=f"{n}", state=state) for n, state in enumerate(waiting)]
-    assert [row[-1].text for row in status_table(plan, rows).rows] == ["waits: Priority"]
+    assert [row[-1].text for row in status_table(failed, rows).rows] == ["waits: Priority"]
 
 
 def test_the_table_fits_a_hundred_columns(failed):
     home, rows = failed.home, run_rows(failed)
     console = Console(width=100, record=True)
-    console.print(status_view(failed.plan, rows, failures=group_failures(home, rows), now=clock()))
+    console.print(status_view(failed, rows, failures=group_failures(home, rows), now=clock()))
     lines = console.export_text().splitlines()
     assert max(map(len, lines)) <= 100
     assert sum("see 1 below" in line for line in lines) == 4

@@ -116,8 +116,10 @@ def test_a_pending_run_counts_only_while_a_sweep_is_at_work_which_starts_it(tmp_
         assert to_json(sweep.plan, run_rows(sweep))["seconds_left"] == pytest.approx(900)
     rows = run_rows(sweep)
     assert to_json(sweep.plan, rows)["seconds_left"] == pytest.approx(600)
-    said = outlook(sweep.plan, rows, now=None)
-    assert said.endswith("so far; 1 pending run will start only with `platform sweep sweeps/loo.yaml`")
+    said = outlook(sweep, rows, now=None)
+    assert said.endswith(
+        f"so far; 1 pending run will start only with `platform sweep sweeps/loo.yaml --home {tmp_path}`"
+    )
 
 
 @pytest.mark.parametrize(

@@ -186,7 +186,7 @@ def test_a_stopped_run_is_recorded_shown_with_its_interval_and_not_started_again
     assert message.startswith(f"stopped, A in [{stopped.A_lo:.3f}, {stopped.A_hi:.3f}]: gain to 2000 GPU-hours below")
     assert "after 36 evaluations (1800 GPU-hours)" in message
     assert summary(plan, run_rows(sweep)).startswith("2 stopped, 1 cancelled")
-    assert len(status_table(plan, run_rows(sweep)).rows) == 3
+    assert len(status_table(sweep, run_rows(sweep)).rows) == 3
 
     again, _ = steered(home, Stop(gain_below=0.05, probability=0.9))
     assert again.begin() == [reference]

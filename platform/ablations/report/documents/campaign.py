@@ -1,6 +1,8 @@
 """A campaign in words: the answer about one proposal, in at most ten lines that end with what to do next, and the whole
 campaign as a document."""
 
+import shlex
+
 import numpy as np
 
 from ablations.answers.interval import Interval
@@ -89,7 +91,7 @@ def best_lines(campaign: Campaign) -> list[str]:
     if best is None:
         return [
             f"Campaign {campaign.name}: {promise_text(campaign)}.",
-            f"Next: {LEAST_OF_BEST} runs of what you start from: `platform keep {campaign.name} start --score SCORE`.",
+            f"Next: {LEAST_OF_BEST} runs of what you start from: {_keep(campaign, 'start', '--score', 'SCORE')}.",
         ]
     lacking = LEAST_OF_BEST - len(best.fresh)
     found = [f"Best so far: {best.name}{_mean_text([run.score for run in best.fresh])}"]
@@ -100,7 +102,7 @@ def best_lines(campaign: Campaign) -> list[str]:
         return [*found, f"Next: {counted(lacking, 'more run')} of it, before proposals are judged: {again}."]
     if waiting := [one.name for one in campaign.candidates.values() if one.number and one.runs and not one.decision]:
         names = ", ".join(waiting[-MOST_UNDECIDED:])
-        return [*found, f"Next: ask again about {names}: `platform keep {campaign.name} {waiting[-1]}`."]
+        return [*found, f"Next: ask again about {names}: {_keep(campaign, waiting[-1])}."]
     return [*found, "Next: propose a change, run it and the best in turn."]
 
 
@@ -145,7 +147,7 @@ def odd_score_lines(campaign: Campaign, one: Candidate) -> list[str]:
         return []
     return [
         f"The score {last.score:g} lies far from all others, {lo:g} to {hi:g}. If it is mistyped, take it back: "
-        f"`platform keep {campaign.name} {one.name} --withdraw {last.score!r}`."
+        f"{_keep(campaign, one.name, '--withdraw', repr(last.score))}."
     ]
 
 
@@ -277,8 +279,13 @@ def promise_text(campaign: Campaign) -> str:
 
 def _commands(campaign: Campaign, *names: str) -> str:
     """The commands that record runs, given as the campaign's others are."""
-    how = "RUNS" if any(run.source for run in campaign.runs) else "--score SCORE"
-    return " and ".join(f"`platform keep {campaign.name} {one} {how}`" for one in names)
+    how = ["RUNS"] if any(run.source for run in campaign.runs) else ["--score", "SCORE"]
+    return " and ".join(_keep(campaign, one, *how) for one in names)
+
+
+def _keep(campaign: Campaign, *words: str) -> str:
+    """The command about this campaign, `platform keep speed start --score SCORE`."""
+    return f"`{shlex.join(['platform', 'keep', campaign.name, *words])}{campaign.home.end_of_command}`"
 
 
 def _gain_text(gain: Interval) -> str:

@@ -80,7 +80,8 @@ def changes_said(results: Results) -> list[str]:
     """A line of changes for every variant; empty for many variants, and for curves of other trainers."""
     changing = [variant for variant in results.variants if variant.overrides]
     if len(changing) > MOST_CHANGES:
-        shown = " and ".join(f"`platform show {name}`" for name in (results.plan.sweep, *results.beside))
+        where = results.sweep.home.end_of_command
+        shown = " and ".join(f"`platform show {name}{where}`" for name in (results.plan.sweep, *results.beside))
         return [f"{shown} {'list' if results.beside else 'lists'} the changes of each variant."]
     said = [f"{variant.name} changes {results.changes(variant.name)}." for variant in changing]
     if any(variant.name == results.plan.reference for variant in changing):

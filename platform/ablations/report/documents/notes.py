@@ -46,7 +46,8 @@ def note_lines(sweep: StartedSweep) -> list[str]:
     """The notes in few lines, `loo-loss [keep]: repeat with FP32`; of many, where the others are."""
     lines = [note_line(name, notes) for name, notes in notes_by_name(sweep)]
     more = len(lines) - MOST_NOTE_LINES
-    rest = [f"To see the notes on {more} more variants and runs, run `platform note {sweep.name}`."]
+    command = f"platform note {sweep.name}{sweep.home.end_of_command}"
+    rest = [f"To see the notes on {more} more variants and runs, run `{command}`."]
     return lines if more <= 0 else [*lines[:MOST_NOTE_LINES], *rest]
 
 
