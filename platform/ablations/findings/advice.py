@@ -12,6 +12,7 @@ The terminal, `--json`, the pages and the reports all read `next_steps`.
 """
 
 import math
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
@@ -21,12 +22,17 @@ from ablations.answers.compare import VariantResult
 from ablations.answers.footing import NEARLY
 from ablations.answers.questions import LEVEL
 from ablations.findings.design_options import seeds_of
+from ablations.findings.fitted_variant import FittedVariant
 from ablations.findings.remark import Remark
+from ablations.findings.remarks import has_failed
 from ablations.findings.results import Results
 from ablations.findings.unfinished_runs import is_unfinished, sweep_that_trains, to_continue
 from ablations.fit.asymptote import WITHOUT_RISE
+from ablations.fit.options import MIN_READINGS
+from ablations.home.plan import Plan
 from ablations.home.start_command import design_command, longer_command, more_seeds_command
 from ablations.home.started_sweep import StartedSweep
+from ablations.readings.fitted_run import FittedRun
 from ablations.text import compute_text, counted
 
 WANTED_SEEDS = 3
@@ -183,16 +189,40 @@ def _sweeps_of(results: Results, variants: Iterable[str]) -> list[tuple[StartedS
 
 def _second_seed(results: Results) -> str:
     plan, now = results.plan, max(len(variant.runs) for variant in results.variants)
+    if now > 1:
+        some, why = f"variants have up to {now} seeds", _not_compared(results)
+        return f"One seed cannot separate variants; {some}, but no variant has two that can be compared: {why}."
     if plan.imported:
         return "One seed cannot separate variants: add a second seed for every variant."
-    if now > 1:
-        return (
-            f"One seed cannot separate variants; variants have up to {now} seeds, but too few of them can be compared."
-        )
     names = [variant.name for variant in results.variants]
     price = _price(results, (WANTED_SEEDS - now) * len(names))
     how = _with_more_seeds(results, dict.fromkeys(names, WANTED_SEEDS - now))
     return f"One seed cannot separate variants; three can, for {price}: {how}."
+
+
+def _not_compared(results: Results) -> str:
+    """How many runs cannot be compared, and why: `of 6 runs, 2 failed, 1 had no evaluation that can be read`."""
+    whys = [_why_not_compared(results.plan, one, run) for one in results.variants for run in one.runs]
+    said = ", ".join(f"{number} {why}" for why, number in Counter(filter(None, whys)).most_common())
+    return f"of {counted(len(whys), 'run')}, {said or 'none fell out'}"
+
+
+def _why_not_compared(plan: Plan, variant: FittedVariant, run: FittedRun) -> str:
+    """Why a run is not compared: `failed`; empty for one that is."""
+    if run.fit is not None:
+        return "ended early" if run.name in variant.short else ""
+    if has_failed(run):
+        return "failed"
+    if run.curve is None:
+        return "had no evaluation that can be read"
+    beyond = run.curve.compute[run.curve.compute > 0]
+    if beyond.size < MIN_READINGS:
+        return f"had fewer than {MIN_READINGS} evaluations beyond step 0"
+    first, last = plan.fit_from_gpu_hours, plan.fit_to_gpu_hours
+    if ((beyond > first) & (beyond < last)).sum() + (beyond >= last).any() < MIN_READINGS:
+        span = f"{compute_text(first)} to {compute_text(last)} {plan.compute_name}"
+        return f"had fewer than {MIN_READINGS} evaluations in the fitted range ({span})"
+    return "had a curve that cannot be fitted"
 
 
 def _settling(results: Results, why: WHY, some: Sequence[Open]) -> str:

@@ -196,6 +196,28 @@ def test_one_seed_needs_two_more_at_the_price_of_every_variant(tmp_path):
     ]
 
 
+def test_seeds_that_cannot_be_compared_are_counted_by_their_reason(tmp_path):
+    sweep = make_home(tmp_path, seeds=(0, 1, 2))
+    # A reading every 50 of 2,000 GPU-hours, so four up to 200; a fit needs six.
+    for name in TRUTH:
+        left_at(sweep, name, 0, state="stopped", fraction=0.1)
+        left_at(sweep, name, 1, state="stopped", fraction=0.1)
+    sweep.run(planned_run("loo-loss", 1).id).metrics.write_text("")
+    said = next_steps(read_results(sweep))
+    assert said == [
+        "One seed cannot separate variants; variants have up to 3 seeds, but no variant has two that can be compared: "
+        "of 9 runs, 5 had fewer than 6 evaluations beyond step 0, 1 had no evaluation that can be read."
+    ]
+    for name in TRUTH:  # 1,050 to 1,200 are four readings beyond 1,000
+        left_at(sweep, name, 1, state="stopped", fraction=0.6)
+    plan = replace(sweep.plan, fit_from_gpu_hours=1000.0)
+    (said,) = next_steps(read_results(replace(sweep, plan=plan)))
+    assert said.endswith(
+        "of 9 runs, 3 had fewer than 6 evaluations beyond step 0, "
+        "3 had fewer than 6 evaluations in the fitted range (1,000 to 2,000 modelled GPU-hours)."
+    )
+
+
 def test_a_failed_run_is_named_with_the_command_that_continues_it_and_others_are_waited_for(tmp_path):
     sweep = make_home(tmp_path, seeds=(0, 1, 2))
     for name, state in (("loo-loss", "failed"), ("loo-curriculum", "running"), ("scalerl", "cancelled")):
