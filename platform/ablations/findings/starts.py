@@ -1,7 +1,8 @@
 """Remarks on variants whose score before training is not that of the reference, so that levels differ without training.
 
-Starts are the scores at compute 0 or step 0. Two variants begin apart if their mean starts differ by more than 0.05 and
-by more than six standard errors, from the spread of starts within variants and the noise of the evaluations.
+Starts are the scores at step 0, or at compute 0 if steps are unknown. Two variants begin apart if their mean starts
+differ by more than 0.05 and by more than six standard errors, from the spread of starts within variants and the noise
+of the evaluations.
 """
 
 import math
@@ -48,10 +49,11 @@ def remarks_on_starts(reference: str, runs: Sequence[FittedRun]) -> Iterator[Rem
 
 
 def _has_start(run: FittedRun) -> bool:
-    """True if the first evaluation came before training, also if its step was given the time of the first one."""
+    """True if the first evaluation came before training: at step 0, or at compute 0 if steps are unknown."""
     if run.curve is None:
         return False
-    return bool(run.curve.compute[0] == 0 or (run.curve.step is not None and run.curve.step[0] == 0))
+    counter = run.curve.compute if run.curve.step is None else run.curve.step
+    return bool(counter[0] == 0)
 
 
 def _spread(starts: Sequence[np.ndarray], runs: Sequence[FittedRun]) -> float:

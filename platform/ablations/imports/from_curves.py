@@ -7,6 +7,7 @@ from typing import Any
 
 from ablations.fit.curve_file import read_seed_curves, table_of_curves
 from ablations.imports.found_run import FoundRun
+from ablations.logs.filled_forward import without_repeats
 from ablations.logs.naming import Naming
 
 
@@ -52,9 +53,11 @@ class CurveFile:
                 variant=name,
                 seed=seed,
                 start=start,
-                curve=run.curve,
+                curve=curve,
+                warnings=(note,) if note else (),
                 is_stopped=run.is_stopped,
             )
             for run, name, seed, start in told
+            for curve, note in [without_repeats(run.curve)]
         ]
         return runs, notes

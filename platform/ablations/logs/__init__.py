@@ -6,6 +6,8 @@ meaning             which columns are step, score and compute, and the curve tha
 presets             the names that other trainers use
 trainer_defaults    the settings of other trainers that checks read, with their defaults
 expression          arithmetic over columns
+counters            compute of each step, or so far; gpu_count: the GPUs that a log's own throughput implies
+filled_forward      scores that a table repeats until the next evaluation
 several_runs        the runs of one table
 sources             what wrote a file or folder
 trainer_states      which `trainer_state.json` of a folder of checkpoints has the whole history

@@ -9,6 +9,7 @@ import numpy as np
 from ablations.errors import AblationsError
 from ablations.fit.curve import Curve
 from ablations.logs.attempts import counting_rows
+from ablations.logs.counters import beginning_note, check_counters, check_sum
 from ablations.logs.expression import (
     Expression,
     calls_of,
@@ -17,6 +18,8 @@ from ablations.logs.expression import (
     evaluate,
     parse,
 )
+from ablations.logs.filled_forward import without_repeats
+from ablations.logs.gpu_count import gpus_note
 from ablations.logs.log import Log, first_present
 from ablations.logs.presets import Preset, find_preset
 from ablations.logs.step_axes import with_own_steps
@@ -168,6 +171,7 @@ def curve_of_log(log: Log, meaning: LogMeaning, *, name: str, start: str) -> tup
         log, steps = with_own_steps(log, steps, scores, found.columns)
     for column in scores:
         check_one_run(log, steps, log.columns[column], column)
+    nan_steps = np.concatenate([steps[log.nan_rows(column)] for column in scores])
     counting = counting_rows(log, steps, scores, found.columns)
     log, steps = counting.log, counting.steps
     for column in scores:
@@ -175,9 +179,12 @@ def curve_of_log(log: Log, meaning: LogMeaning, *, name: str, start: str) -> tup
     values = by_step(steps, {column: log.columns[column] for column in found.columns})
     for column in _summed(found.compute):
         check_has_steps(log, steps, column)
+        if meaning.compute is not None:
+            check_sum(log.place, column, values.columns[column])
     size = values.step.size
     score = evaluate(found.score, values.columns, size)
     compute = evaluate(found.compute, {**values.columns, STEP_OF_ROW: values.step}, size)
+    check_counters(log.place, found.compute, values.columns, compute)
     is_scored = ~np.isnan(score)
     is_reading = is_scored & ~np.isnan(compute)
     if not is_reading.any():
@@ -206,12 +213,24 @@ def curve_of_log(log: Log, meaning: LogMeaning, *, name: str, start: str) -> tup
         ]
     except AblationsError as error:
         raise AblationsError(f"{log.place}: {error}") from None
+    curve, on_repeats = without_repeats(curve)
     return curve, [
         *log.notes,
         *_odd_values(log, values, found, counting.notes),
-        *_left_out(values.step, compute, is_scored, is_reading, untimed),
-        *filter(None, thinned),
+        *_left_out(values.step, compute, is_scored, is_reading, untimed, nan_steps),
+        *filter(None, [on_repeats, *thinned, *_on_compute(log, values, compute, meaning, found)]),
     ]
+
+
+def _on_compute(
+    log: Log, values: StepValues, compute: np.ndarray, meaning: LogMeaning, found: Expressions
+) -> Iterator[str]:
+    """Sentences on compute that may count something else than was meant."""
+    if meaning.compute is not None:
+        if not any(calls_of(found.compute, "cumsum")) and "step" not in found.columns:
+            yield beginning_note(values.step, compute, meaning.compute)
+    elif meaning.preset and meaning.gpus:
+        yield gpus_note(log.columns, meaning.preset, list(_summed(found.compute)), meaning.gpus)
 
 
 def _odd_values(log: Log, values: StepValues, found: Expressions, of_attempts: Sequence[str]) -> Iterator[str]:
@@ -230,10 +249,15 @@ def _odd_values(log: Log, values: StepValues, found: Expressions, of_attempts: S
 
 
 def _left_out(
-    step: np.ndarray, compute: np.ndarray, is_scored: np.ndarray, is_reading: np.ndarray, untimed: np.ndarray
+    step: np.ndarray,
+    compute: np.ndarray,
+    is_scored: np.ndarray,
+    is_reading: np.ndarray,
+    untimed: np.ndarray,
+    nan_steps: np.ndarray,
 ) -> Iterator[str]:
     """Sentences on evaluations that are missing at the end, or are no readings of the curve."""
-    if ended := _early_end(step, is_scored, compute):
+    if ended := _early_end(step, is_scored, compute, nan_steps):
         yield ended
     of_all = counted(int(is_scored.sum()), "evaluation")
     if untimed.any():
@@ -273,11 +297,17 @@ def _check_rises(place: str, step: np.ndarray, compute: np.ndarray, is_reading: 
         )
 
 
-def _early_end(step: np.ndarray, is_scored: np.ndarray, compute: np.ndarray) -> str:
-    """A note if the scores end long before the compute does, as when the name of a metric has changed."""
+def _early_end(step: np.ndarray, is_scored: np.ndarray, compute: np.ndarray, nan_steps: np.ndarray) -> str:
+    """A note if the scores end long before the compute does, as when the name of a metric has changed or the model has
+    diverged; `nan_steps` are the steps at which the score was logged as NaN."""
     scored, counted_steps = step[is_scored], step[~np.isnan(compute)]
     if scored.size < LEAST_SCORES or counted_steps[-1] - scored[-1] <= MOST_WAIT * np.max(np.diff(scored)):
         return ""
+    if (later := nan_steps[nan_steps > scored[-1]]).size:
+        return (
+            f"the score is NaN from step {later.min():g} to {later.max():g}: the model may have diverged; the curve "
+            f"ends at step {scored[-1]:g}, which may flatter this run"
+        )
     return (
         f"the score ends at step {scored[-1]:g}, but the log at {counted_steps[-1]:g}; if the metric has two names, "
         'write --score "where(a >= 0, a, b)"'

@@ -36,6 +36,8 @@ class Preset:
     of_batches: bool = False
     """True if a score is the mean of the means of batches, whose last may be smaller; prompts come in another order
     each time. The number of answers then does not give its error."""
+    throughput: tuple[str, ...] = ()
+    """The tokens of a step, and the tokens that one GPU takes in a second."""
     training: Mapping[str, str] = field(default_factory=dict)
     """The trainer's names for the columns of a train row, with ours; in W&B they may have the prefix `train/`."""
 
@@ -76,6 +78,7 @@ PRESETS = (
             "val/<data set>/test_score/<part>",
         ),
         not_scores=("val/test_score/pass@k/<data set>",),
+        throughput=("perf/total_num_tokens", "perf/throughput"),
         seconds=("perf/time_per_step",),
         # Before 0.3, and before 0.2, which times no whole step and validation apart.
         older_seconds=(

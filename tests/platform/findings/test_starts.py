@@ -35,6 +35,8 @@ def test_starts_that_differ_by_noise_are_not_named():
 
 def test_only_scores_before_training_are_compared():
     assert not said(runs("base", 0.20, 0.21), runs("new", 0.35, 0.36, first=2.0))
+    continued = unfitted_run("new", 0, compute=range(4), score=[0.5, 0.6, 0.6, 0.6], step=range(200, 204))
+    assert not said(runs("base", 0.20, 0.21), [continued])
 
 
 def test_many_variants_that_begin_elsewhere_are_one_remark():

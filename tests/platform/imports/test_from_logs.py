@@ -353,6 +353,17 @@ def test_a_score_that_ends_long_before_its_log_is_noticed(tmp_path):
     )
 
 
+def test_a_score_that_is_nan_to_the_end_is_not_said_to_have_another_name(tmp_path):
+    score = [step / 100 if step <= 20 else math.nan for step in range(1, 41)]
+    rows = [{"step": step, "s": 60.0, "acc": one} for step, one in enumerate(score, start=1)]
+    _, (count, warning) = curve_of(tmp_path, rows, compute="cumsum(s)")
+    assert count == "acc was logged as NaN 20 times; these values are left out"
+    assert warning == (
+        "the score is NaN from step 21 to 40: the model may have diverged; the curve ends at step 20, which may "
+        "flatter this run"
+    )
+
+
 @pytest.mark.parametrize("command", ["compare", "fit", "forecast"])
 def test_a_log_in_place_of_a_sweep_is_answered_with_the_options_that_read_it(tmp_path, command):
     written(path := tmp_path / "a.jsonl", ROWS)
