@@ -9,6 +9,7 @@ why.
 
 import hashlib
 import json
+import os
 import time
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
@@ -42,6 +43,8 @@ MOST_KEPT = 6
 sweeps.
 """
 RECIPE = "recipe.json"
+BEHIND = ("metrics.jsonl", "checkpoint/manifest.json", RECIPE, SOURCE_FILE)
+"""Files of a run that its reading depends on."""
 BEGUN_WITH = ("model", "tasks", "warm_start")
 EVERY_ROW = ("kind", "step", "compute_gpu_hours")
 Stamp = tuple[int, int] | None
@@ -192,17 +195,20 @@ def is_at_rest(log: Path) -> bool:
 
 def _path(folder: RunFolder, name: str, settings: FitSettings) -> Path:
     """The file of a reading, named by the shortened SHA-256 of everything that determines the reading."""
-    behind = (folder.metrics, folder.checkpoint / "manifest.json", folder.path / RECIPE, folder.path / SOURCE_FILE)
-    stamps = [stamp(path) for path in behind]
-    content = [code_of_readings(), folder.path.name, name, vars(settings), stamps]
+    content = [code_of_readings(), folder.path.name, name, vars(settings), stamps_behind(str(folder.path))]
     key = hashlib.sha256(json.dumps(content).encode()).hexdigest()[:16]
     return folder.path / READINGS / f"{key}.msgpack"
 
 
-def stamp(path: Path) -> Stamp:
+def stamps_behind(folder: str) -> list[Stamp]:
+    """Size and time of each file of a run that its reading depends on."""
+    return [stamp(f"{folder}/{name}") for name in BEHIND]
+
+
+def stamp(path: Path | str) -> Stamp:
     """Size and time of a file, which change with its content; None if it does not exist."""
     try:
-        found = path.stat()
+        found = os.stat(path)
     except OSError:
         return None
     return found.st_size, found.st_mtime_ns

@@ -1,11 +1,16 @@
 """Current remarks on the runs of a sweep, from their states and the fits saved beside them.
 
 Nothing is fitted here, so that the table of a large sweep stays quick: a collapse or a fall is known from the last
-`platform compare`, `platform sweep` or page that fitted the run.
+`platform compare`, `platform sweep` or page that fitted the run. A fit has a hundred kilobytes, so for many runs the
+remarks are kept too.
 """
 
+import hashlib
+import time
 from collections.abc import Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
+from functools import cache
+from pathlib import Path
 
 import numpy as np
 
@@ -14,20 +19,71 @@ from ablations.findings.remarks import remarks_of, warnings_of_run
 from ablations.fit.law_fit import CurveSet
 from ablations.fit.options import FitSettings
 from ablations.home.labels import PlannedRun
+from ablations.home.source import JUST_NOW_NS
 from ablations.home.started_sweep import StartedSweep
+from ablations.home.state import State
 from ablations.readings.fitted_run import FittedRun, fitted_run
-from ablations.readings.run_reading import RunReading, read_kept
+from ablations.readings.kept import code_in, kept_tree
+from ablations.readings.run_reading import READINGS, RunReading, code_of_readings, read_kept, stamp, stamps_behind
 from ablations.status.rows import RunRow
+
+REMARKS = "remarks"
+"""Folder of kept remarks inside the sweep's folder."""
+FEWEST_KEPT = 500
+"""Number of runs from which remarks are kept; fewer fits are read in a third of a second."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class RowRemarks:
+    """Remarks on the rows of a sweep: `RowRemarks(warnings=((), ("the pass rate fell (...)",)), remarks=(...))`."""
+
+    warnings: tuple[tuple[str, ...], ...]
+    """Of each row."""
+    remarks: tuple[Remark, ...]
 
 
 def remarked(sweep: StartedSweep, rows: Sequence[RunRow]) -> tuple[list[RunRow], tuple[Remark, ...]]:
     """The rows, with collapses and falls among their warnings, and all remarks, the most serious first."""
+    found = said_on(sweep, rows) if len(rows) < FEWEST_KEPT else kept_said(sweep, rows)
+    return [with_warnings(row, some) for row, some in zip(rows, found.warnings, strict=True)], found.remarks
+
+
+def kept_said(sweep: StartedSweep, rows: Sequence[RunRow]) -> RowRemarks:
+    """What `said_on` says, kept in the sweep's folder while nothing behind it changes."""
+    plan, runs, newest = sweep.plan, str(sweep.home.path / "runs"), 0
+    digest = hashlib.sha256(f"{code_of_remarks()} {replace(plan, variants=())!r}".encode())
+    for row in rows:
+        folder, state = f"{runs}/{row.id}", row.state
+        stamps = [*stamps_behind(folder), stamp(f"{folder}/{READINGS}")]
+        newest = max(newest, *(one[1] for one in stamps if one))
+        said = (state.state, state.message, state.warnings, state.compute_gpu_hours, row.status.code_versions)
+        digest.update(repr((row.id, row.variant, row.seed, said, stamps)).encode())
+    is_at_rest = time.time_ns() - newest > JUST_NOW_NS and all(row.state.state != State.RUNNING for row in rows)
+    found, _ = kept_tree(
+        sweep.folder / REMARKS / f"{digest.hexdigest()[:16]}.msgpack",
+        lambda: said_on(sweep, rows),
+        RowRemarks,
+        most=1,
+        is_final=lambda _: is_at_rest,
+    )
+    return found
+
+
+@cache
+def code_of_remarks() -> str:
+    """SHA-256 of the source that makes remarks of readings and states."""
+    root = Path(__file__).parents[1]
+    return code_in(
+        [Path(__file__), *sorted(root.glob("findings/*.py")), *sorted(root.glob("home/*.py"))], code_of_readings()
+    )
+
+
+def said_on(sweep: StartedSweep, rows: Sequence[RunRow]) -> RowRemarks:
+    """The warnings on each run, and all remarks, from the states and the fits kept beside the runs."""
     settings = sweep.plan.fit_settings
     runs = [without_draws(run_of_row(sweep, row, settings)) for row in rows]
-    said = [
-        with_warnings(row, warnings_of_run(run, sweep.plan.hours_name)) for row, run in zip(rows, runs, strict=True)
-    ]
-    return said, remarks_of(sweep.plan, runs)
+    warnings = tuple(warnings_of_run(run, sweep.plan.hours_name) for run in runs)
+    return RowRemarks(warnings=warnings, remarks=remarks_of(sweep.plan, runs))
 
 
 def without_draws(run: FittedRun) -> FittedRun:
