@@ -6,7 +6,7 @@ from ablations.fit.curve import Curve
 from ablations.readings.fitted_run import FittedRun
 
 
-def unfitted_run(variant: str, seed: int, *, compute, score, step=None) -> FittedRun:
+def unfitted_run(variant: str, seed: int, *, compute, score, step=None, samples=None) -> FittedRun:
     """A run with this curve."""
     name = f"{variant}-s{seed}"
     curve = Curve(
@@ -14,6 +14,7 @@ def unfitted_run(variant: str, seed: int, *, compute, score, step=None) -> Fitte
         compute=np.array(compute, dtype=float),
         score=np.array(score, dtype=float),
         step=None if step is None else np.array(step, dtype=float),
+        samples=None if samples is None else np.array(samples, dtype=float),
     )
     return FittedRun(
         name=name,

@@ -25,6 +25,7 @@ RemarkKind = Literal[
     "copies",
     "pace",
     "starts apart",
+    "held-out change",
     "unlike",
     "stopped",
     "health",

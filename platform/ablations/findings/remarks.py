@@ -14,6 +14,7 @@ from ablations.findings.declines import (
     remarks_on_ends_below_start,
     remarks_on_falls,
 )
+from ablations.findings.held_out_changes import remarks_on_held_out_changes
 from ablations.findings.paces import remarks_on_paces
 from ablations.findings.remark import MOST_NAMED, Remark, by_variant, by_weight, remark_on, seeds_said
 from ablations.findings.starts import remarks_on_starts
@@ -53,6 +54,7 @@ def remarks_of(
         *remarks_on_copies(runs, plan.compute_name),
         *remarks_on_paces(runs, plan.compute_name),
         *remarks_on_starts(plan.reference, runs),
+        *remarks_on_held_out_changes(runs, plan.compute_name),
         *_code(runs),
         *_unfinished(plan, runs, stopped),
         *remarks_on_ends_below_start(plan, runs),

@@ -44,7 +44,14 @@ from ablations.text import at_scale, compute_text, counted
 
 MOST_NOTES = 3
 """Limit on the notes of a kind below a comparison without `--explain`."""
-ON_LEVELS: tuple[RemarkKind, ...] = ("read early", "ended early", "copies", "pace", "starts apart")
+ON_LEVELS: tuple[RemarkKind, ...] = (
+    "read early",
+    "ended early",
+    "copies",
+    "pace",
+    "starts apart",
+    "held-out change",
+)
 """Kinds of remarks needed to read a level or its interval correctly."""
 MOST_ON_LEVELS = 6
 """Limit on these remarks below a comparison without `--explain`."""
