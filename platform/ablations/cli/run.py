@@ -33,13 +33,14 @@ from ablations.cli.training import TrainingOptions, train_runs
 from ablations.cli.unfinished import unfinished_code
 from ablations.errors import AblationsError
 from ablations.home.home import find_home
+from ablations.home.labels import named_runs
 from ablations.home.start_command import folder_given
 from ablations.home.started_sweep import StartedSweep
 from ablations.home.state import State
 from ablations.pools.code_version import code_version
 from ablations.report.documents.checks import lines_of
 from ablations.running.make_plan import check_horizon, make_plan, sweep_name
-from ablations.running.shortening import sized, what_is_lost
+from ablations.running.shortening import newly_left_out, sized, what_is_lost
 from ablations.search.record import SearchRecord, read_search
 from ablations.search.tables import note, trials_table
 from ablations.study.expand import expand
@@ -125,6 +126,8 @@ def sweep_once(file: Path, scale: str | None, sets: Sequence[str], options: Trai
         ask_about_jump(asked, plan, own=study.sweep.budget.compute)
     if study.made:
         out.say(made_text(study))
+    if new := newly_left_out(plan, place):
+        out.say(f"{name} leaves out runs that it has trained, since the file has changed: {named_runs(new)}")
     if dry_run:
         if lost:
             warn(f"{lost}; pass --shorten to continue anyway")

@@ -16,7 +16,7 @@ from ablations.text import compute_text
 
 AROUND = 4
 """Number of changes before and after a jump that it is compared with."""
-LEAST_JUMP, TIMES = 0.05, 5.0
+SMALLEST_JUMP, TIMES_AROUND = 0.05, 5.0
 OTHER_SIZE = 1.5
 """Ratio of the numbers of held-out answers above which they are no longer those of one set."""
 
@@ -60,6 +60,6 @@ def _jump(score: np.ndarray) -> int:
     changes = np.diff(score)
     for place in range(AROUND, changes.size - AROUND):
         around = np.abs(np.delete(changes[place - AROUND : place + AROUND + 1], AROUND))
-        if changes[place] > max(LEAST_JUMP, TIMES * float(around.max())) and around.max() > 0:
+        if changes[place] > max(SMALLEST_JUMP, TIMES_AROUND * float(around.max())) and around.max() > 0:
             return place + 1
     return 0

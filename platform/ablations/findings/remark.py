@@ -19,6 +19,7 @@ RemarkKind = Literal[
     "read early",
     "trained on nothing",
     "shortened",
+    "left out",
     "unfinished",
     "below its start",
     "code",

@@ -19,7 +19,7 @@ from ablations.findings.paces import remarks_on_paces
 from ablations.findings.remark import MOST_NAMED, Remark, by_variant, by_weight, remark_on, seeds_said
 from ablations.findings.starts import remarks_on_starts
 from ablations.findings.trainer_warnings import judged_warning, remarks_on_idle_runs, remarks_on_warnings
-from ablations.home.labels import run_name
+from ablations.home.labels import named_runs, run_name
 from ablations.home.plan import Plan
 from ablations.home.state import State
 from ablations.home.stops import Stopped
@@ -51,6 +51,7 @@ def remarks_of(
         *_failed(plan, runs),
         *remarks_on_idle_runs(runs),
         *_shortened(plan),
+        *_left_out(plan),
         *remarks_on_copies(runs, plan.compute_name),
         *remarks_on_paces(runs, plan.compute_name),
         *remarks_on_starts(plan.reference, runs),
@@ -106,6 +107,26 @@ def _cause(run: FittedRun) -> str:
     if run.state == State.STALE:
         return "its process died without a message"
     return cut_message(run.message, MOST_CAUSE).rstrip(".") or str(run.state)
+
+
+def _left_out(plan: Plan) -> Iterable[Remark]:
+    """A warning of seeds that the study has trained and no longer counts, and a note on runs with other settings."""
+    if not plan.left_out:
+        return
+    own = {variant.name for variant in plan.variants}
+    now = set(plan.run_names)
+    seeds = [name for name in plan.left_out.values() if name not in now and name.rpartition("-s")[0] in own]
+    others = [name for name in plan.left_out.values() if name not in seeds]
+    if seeds:
+        text = f"{plan.sweep} leaves out trained seeds, which count in none of its numbers: {named_runs(seeds)}."
+        clause = f"without {counted(len(seeds), 'trained seed')}"
+        yield Remark(kind="shortened", weight="warning", text=text, clause=clause)
+    if others:
+        text = (
+            f"{counted(len(others), 'run')} of {plan.sweep} with other settings or of other variants count no longer, "
+            f"since the file has changed: {named_runs(others)}."
+        )
+        yield Remark(kind="left out", weight="note", text=text)
 
 
 def _shortened(plan: Plan) -> Iterable[Remark]:

@@ -1,6 +1,6 @@
 """The variants and runs of a plan, with their names, and the size of a study."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -11,6 +11,8 @@ FIRST_REFERENCE = "The reference is {}, the first variant given; --reference NAM
 SAME_BUDGET = 1e-9
 """Relative difference below which two budgets are equal."""
 
+MOST_LISTED = 5
+"""Maximum number of runs that a sentence lists."""
 SEED_WORDS = (", seed ", " seed ")
 """Words between the name of a variant and its seed, in the terminal and in MLflow."""
 
@@ -18,6 +20,12 @@ SEED_WORDS = (", seed ", " seed ")
 def run_name(variant: str, seed: int) -> str:
     """The name of a run and of its curve, in every output: `scalerl-s0`."""
     return f"{variant}-s{seed}"
+
+
+def named_runs(names: Sequence[str]) -> str:
+    """The first names of runs, and the number of the others: `dapo-s0, dapo-s1 and 3 more`."""
+    more = f" and {len(names) - MOST_LISTED} more" if len(names) > MOST_LISTED else ""
+    return f"{', '.join(names[:MOST_LISTED])}{more}"
 
 
 @dataclass(frozen=True, kw_only=True)

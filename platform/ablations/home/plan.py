@@ -65,6 +65,9 @@ class Plan:
     """The paper's published values by variant: {"loo-loss": {"A": 0.59, "B": 1.77, "C_mid": 2600.0}}."""
     begun: StudySize | None = None
     """The size of the study before `--shorten`; None for a study that was not shortened."""
+    left_out: dict[str, str] = field(default_factory=dict)
+    """Trained runs of this sweep that it no longer has, by id with their names, since the file has other settings,
+    variants or seeds: {"3f0c9a1b2d4e": "dapo-s1"}."""
     search: bool = False
     """True for a search, which adds trials while it runs."""
     imported: bool = False

@@ -16,7 +16,7 @@ from ablations.home.labels import StudySize
 from ablations.home.plan import Plan
 from ablations.report.documents.comparison_words import answers
 from ablations.running.make_plan import make_plan
-from ablations.running.shortening import sized, what_is_lost
+from ablations.running.shortening import newly_left_out, sized, what_is_lost
 from scalerl.run.status import RunStatus
 
 WHOLE = StudySize(num_variants=2, num_seeds=3, budget_gpu_hours=625.0)
@@ -96,3 +96,43 @@ def test_the_command_refuses_until_it_is_told_to_shorten_and_every_output_says_t
     ]
     said = answers(open_sweep("before", home.path))
     assert said[-1].startswith("logits=bf16, against scalerl: shortened to 3 seeds at 312.5 GPU-hours; ")
+
+
+def test_other_seeds_in_place_of_trained_ones_are_refused_and_with_shorten_said_for_good(home, tmp_path):
+    swapped = plan_of(tmp_path, seeds="[0, 3, 4]")
+    said = "before has trained seeds 1, 2 of scalerl; this file has only 0, 3, 4"
+    assert what_is_lost(swapped, home) == said
+    with pytest.raises(AblationsError, match=f"^{said}. To use only this part of the results, add --shorten$"):
+        sized(swapped, home, shorten=False)
+    taken = sized(swapped, home, shorten=True)
+    lost = ["scalerl-s1", "scalerl-s2", "logits=bf16-s1", "logits=bf16-s2"]
+    assert sorted(taken.left_out.values()) == sorted(lost) == sorted(newly_left_out(taken, home))
+    taken.write(home.plan_file("before"))
+    again = sized(plan_of(tmp_path, seeds="[0, 3, 4]"), home, shorten=False)
+    assert again.left_out == taken.left_out
+    assert newly_left_out(again, home) == []
+    (remark,) = [one for one in open_sweep("before", home.path).remarks if one.kind == "shortened"]
+    assert remark.weight == "warning"
+    assert remark.text.startswith("before leaves out trained seeds, which count in none of its numbers: scalerl-s1, ")
+    assert sized(plan_of(tmp_path, seeds="[0, 1, 2, 3, 4]"), home, shorten=False).left_out == {}
+
+
+def test_runs_with_former_settings_are_named_when_they_leave_the_study(home, tmp_path):
+    plan = plan_of(tmp_path)
+    edited = replace(plan, variants=tuple(renumbered(one) for one in plan.variants[:1]) + plan.variants[1:])
+    assert what_is_lost(edited, home) == ""
+    taken = sized(edited, home, shorten=False)
+    assert newly_left_out(taken, home) == ["scalerl-s0", "scalerl-s1", "scalerl-s2"]
+    taken.write(home.plan_file("before"))
+    (remark,) = [one for one in open_sweep("before", home.path).remarks if one.kind == "left out"]
+    assert (remark.weight, remark.text) == (
+        "note",
+        "3 runs of before with other settings or of other variants count no longer, since the file has changed: "
+        "scalerl-s0, scalerl-s1, scalerl-s2.",
+    )
+    assert sized(plan, home, shorten=False).left_out == {}
+
+
+def renumbered(variant):
+    """The variant with runs of other settings, which have other ids."""
+    return replace(variant, runs=tuple(replace(run, id=run.id[::-1]) for run in variant.runs))
