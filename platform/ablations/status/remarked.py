@@ -55,7 +55,7 @@ def kept_said(sweep: StartedSweep, rows: Sequence[RunRow]) -> RowRemarks:
     for row in rows:
         folder, state = f"{runs}/{row.id}", row.state
         stamps = [*stamps_behind(folder), stamp(f"{folder}/{READINGS}")]
-        newest = max(newest, *(one[1] for one in stamps if one))
+        newest = max([newest, *(one[1] for one in stamps if one)])
         said = (state.state, state.message, state.warnings, state.compute_gpu_hours, row.status.code_versions)
         digest.update(repr((row.id, row.variant, row.seed, said, stamps)).encode())
     is_at_rest = time.time_ns() - newest > JUST_NOW_NS and all(row.state.state != State.RUNNING for row in rows)

@@ -1,6 +1,7 @@
 """The remarks of `platform status`: those of the whole fits, from fits without their draws, and kept for many runs."""
 
 import os
+import shutil
 from dataclasses import replace
 
 import pytest
@@ -89,6 +90,12 @@ def test_new_states_logs_fits_and_plans_have_new_remarks(kept):
     assert found() == (before - {"collapsed"}, 3)  # its fit is of another log
     refit(sweep)
     assert found() == (before, 3)
+
+
+def test_a_run_whose_folder_is_gone_has_remarks_too(kept):
+    sweep, found = kept
+    shutil.rmtree(sweep.run(planned_run("scalerl", 0).id).path)
+    assert "unfinished" in found()[0]
 
 
 def test_remarks_on_a_run_that_trains_are_not_kept(kept):
