@@ -23,6 +23,7 @@ with IMPORTING:
         search,
         sweeps,
     )
+    from ablations_dashboard.widgets.theme import follow_system
 
 st.set_page_config(page_title="Ablations", layout="wide")
 st.html(
@@ -59,3 +60,4 @@ page = st.navigation(
 st.set_page_config(page_title=f"{page.title} · Ablations")
 restore(page.url_path)
 page.run()
+follow_system()

@@ -67,17 +67,32 @@ def test_the_formula_gives_the_known_contrasts():
     assert contrast(rgb_of("#777777"), (255, 255, 255)) == pytest.approx(4.48, abs=0.01)
 
 
+def faint(page):
+    """The texts on the page with too little contrast."""
+    drawn = page.page.evaluate(DRAWN)
+    assert len(drawn) > 8
+    found = {one["text"]: round(contrast(one["ink"], one["back"]), 2) for one in drawn}
+    return {text: value for text, value in found.items() if value < LEAST}
+
+
 @pytest.mark.parametrize("is_dark", [False, True])
 @pytest.mark.parametrize(("path", "figures"), [("compare", 2), ("run", 2), ("runs", 0)])
 def test_captions_and_texts_of_figures_are_read_easily(browser, path, figures, is_dark):
     with browser.window(dark=is_dark) as page:
         page.open(path, sweep="loo", run=planned_run("loo-loss", 1).id)
         page.is_whole(figures=figures)
-        drawn = page.page.evaluate(DRAWN)
-        assert len(drawn) > 8
-        faint = {
-            one["text"]: round(contrast(one["ink"], one["back"]), 2)
-            for one in drawn
-            if contrast(one["ink"], one["back"]) < LEAST
-        }
-        assert faint == {}
+        assert faint(page) == {}
+
+
+def test_an_open_page_turns_dark_and_light_with_the_system(browser):
+    with browser.window() as page:
+        page.open("compare", sweep="loo")
+        page.is_whole(figures=2)
+        text = "document.querySelector('.ablations-figure .main-svg text').style.fill"
+        light = page.page.evaluate(text)
+        for scheme, condition in (("dark", f"{text} !== '{light}'"), ("light", f"{text} === '{light}'")):
+            page.page.emulate_media(color_scheme=scheme)
+            page.page.wait_for_function(condition)
+            page.settled()
+            assert faint(page) == {}
+        page.is_whole(figures=2)

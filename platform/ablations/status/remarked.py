@@ -29,7 +29,7 @@ from ablations.status.rows import RunRow
 
 REMARKS = "remarks"
 """Folder of kept remarks inside the sweep's folder."""
-FEWEST_KEPT = 500
+LEAST_ROWS = 500
 """Number of runs from which remarks are kept; fewer fits are read in a third of a second."""
 
 
@@ -44,7 +44,7 @@ class RowRemarks:
 
 def remarked(sweep: StartedSweep, rows: Sequence[RunRow]) -> tuple[list[RunRow], tuple[Remark, ...]]:
     """The rows, with collapses and falls among their warnings, and all remarks, the most serious first."""
-    found = said_on(sweep, rows) if len(rows) < FEWEST_KEPT else kept_said(sweep, rows)
+    found = said_on(sweep, rows) if len(rows) < LEAST_ROWS else kept_said(sweep, rows)
     return [with_warnings(row, some) for row, some in zip(rows, found.warnings, strict=True)], found.remarks
 
 

@@ -47,7 +47,7 @@ def test_remarks_are_those_of_the_whole_fits_although_the_draws_are_dropped(tmp_
 @pytest.fixture
 def kept(tmp_path, monkeypatch):
     """A fitted sweep with a collapse, and a function that gives its remarks and how many fits were read for them."""
-    monkeypatch.setattr(module, "FEWEST_KEPT", 1)
+    monkeypatch.setattr(module, "LEAST_ROWS", 1)
     sweep = make_home(tmp_path)
     collapse(sweep, planned_run("loo-loss", 0).id, after=BUDGET / 2)
     refit(sweep)
