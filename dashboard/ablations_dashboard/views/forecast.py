@@ -66,7 +66,7 @@ def show_forecast(results: Results) -> None:
     with curves:
         show_figure(cached_chart(results, tuple(banded)), name=f"{plan.sweep}-forecast")
     with chances:
-        st.markdown(in_markdown(f"P(wins) at {said(times)}"))
+        st.markdown(in_markdown(f"P(wins), the probability of being highest, at {said(times)}"))
         chart = chances_chart(results, [one.outlooks[0].chance for one in found.variants])
         show_figure(chart, name=f"{plan.sweep}-chances")
     st.caption(FORECAST_LEGEND)

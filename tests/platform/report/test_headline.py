@@ -153,16 +153,21 @@ def test_the_leader_is_compared_with_the_runner_up(tmp_path):
     if leader.not_ruled_out:
         assert (leader.ahead.lo or 0.0) < 0
         assert first.endswith(
-            f"; {second.name} (P {leader.not_ruled_out[second.name]:.2f}) is not ruled out as the best."
+            f"; {second.name} (better with probability {leader.not_ruled_out[second.name]:.2f}) "
+            "is not ruled out as the best."
         )
     else:
         assert first.endswith(f"; the runner-up, {second.name}, is {leader.ahead.unsigned} behind.")
     unsure = replace(leader, not_ruled_out={second.name: 0.4})
     said = replace(results, comparison=replace(comparison, leader=unsure))
-    assert headline(said)[0].endswith(f" beat scalerl; {second.name} (P 0.40) is not ruled out as the best.")
+    assert headline(said)[0].endswith(
+        f" beat scalerl; {second.name} (better with probability 0.40) is not ruled out as the best."
+    )
     three = {"a": 0.1, second.name: 0.3, "b": None}
     said = replace(results, comparison=replace(comparison, leader=replace(leader, not_ruled_out=three)))
-    assert headline(said)[0].endswith(f"; {second.name} (P 0.30) and 2 other variants are not ruled out as the best.")
+    assert headline(said)[0].endswith(
+        f"; {second.name} (better with probability 0.30) and 2 other variants are not ruled out as the best."
+    )
 
 
 def test_the_only_variant_does_not_come_closest(tmp_path):

@@ -81,7 +81,8 @@ def _notes(found: SweepForecast) -> list[str]:
         "Differences compare levels up to the compute that all runs have reached, and forecasts beyond it.",
         "P(wins) is the share of joint draws in which the variant is highest, with "
         f"{found.variants[0].outlooks[0].chance.rule}.",
-        "A crossing is the last one of two curves between the first fitted evaluation and 100 times the last. The "
+        "A crossing is the last one of two curves between the first fitted evaluation and 100 times the last. "
+        "P(crosses) is the share of the draws that have one, and the interval is that of those draws. The "
         f"leader beyond it is unknown if its share of the draws lies between {UNTOLD[0]:g} and {UNTOLD[1]:g}. `…` "
         "stands for a compute beyond that range, or for a curve that may be flat.",
         "With one seed, pass rates, crossings and costs describe the run, not its recipe."

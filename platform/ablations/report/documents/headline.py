@@ -135,10 +135,9 @@ def _rivals(results: Results, best: str) -> list[str]:
 
 
 def _why_possible(results: Results, name: str, p: float | None) -> str:
-    """` (P 0.14; 1 of its 3 seeds collapsed)`: the probability that it is the higher one, and what widens its
-    interval."""
+    """` (better with probability 0.14; 1 of its 3 seeds collapsed)`, and so what widens its interval."""
     spoiled = [one for one in results.remarks if one.kind in ("collapsed", "fell") and name in one.variants]
-    said = [*([] if p is None else [f"P {p:.2f}"])]
+    said = [*([] if p is None else [f"better with probability {p:.2f}"])]
     said += [f"{len(one.runs)} of its {counted(one.num_runs, 'seed')} {one.kind}" for one in spoiled]
     return f" ({'; '.join(said)})" if said else ""
 
