@@ -1,5 +1,6 @@
 """A cache that grows with what is decoded, against one that has all of its rows and positions from the start."""
 
+from math import prod
 from typing import Any
 
 import pytest
@@ -59,8 +60,8 @@ def test_a_cache_that_grows_gives_the_logits_of_one_made_in_one_piece(kind, monk
     grown, small = decoded(policy)
     assert all(torch.equal(a, b) for a, b in zip(whole, grown, strict=True))
     # 30 rows of up to 28 positions; 32 rows and 32 positions of 40 and 128
-    assert [tuple(layer.shape[i] for i in (0, 3)) for layer in small.kv] == [(32, 32)] * 2
-    assert memory(small) * 40 * 128 == memory(large) * 32 * 32
+    assert [tuple(layer.shape[i] for i in (0, 3)) for layer in small.kv] == [small.in_memory(32, 32)] * 2
+    assert memory(small) * prod(large.in_memory(40, 128)) == memory(large) * prod(small.in_memory(32, 32))
 
 
 @pytest.mark.parametrize(
@@ -70,16 +71,16 @@ def test_a_cache_that_grows_gives_the_logits_of_one_made_in_one_piece(kind, monk
 )  # fmt: skip
 def test_keys_and_values_take_two_bytes_in_half_precision_and_no_logit_changes(kind, parameters, monkeypatch):
     policy = policy_of(kind, parameters)
-    half, cache = decoded(policy)
-    assert all(layer.dtype == policy.precision.products for layer in cache.kv)
-    assert memory(cache) == memory(decoded(policy_of(kind))[1]) / 2
+    half, small = decoded(policy)
+    assert all(layer.dtype == policy.precision.products for layer in small.kv)
     # The products that read them round them to 16 bits anyway.
     made: Any = kv_cache.KVCache.__init__
     monkeypatch.setattr(
         kv_cache.KVCache, "__init__", lambda self, **given: made(self, **(given | {"dtype": torch.float32}))
     )
-    full, cache = decoded(policy)
-    assert all(layer.dtype == torch.float32 for layer in cache.kv)
+    full, large = decoded(policy)
+    assert all(layer.dtype == torch.float32 for layer in large.kv)
+    assert memory(small) == memory(large) / 2
     assert all(torch.equal(a, b) for a, b in zip(half, full, strict=True))
 
 

@@ -100,3 +100,20 @@ def test_a_decode_step_uses_the_weights_of_its_time(change):
         expected = policy.new_cache(slots=2, positions=4).logits(tokens, position)
     torch.testing.assert_close(after, expected, rtol=0, atol=0)
     assert (after - before).abs().max() > 1e-3
+
+
+@torch.inference_mode()
+def test_a_cache_goes_on_when_kernels_can_no_longer_read_the_weights():
+    policy = random_policy(tiny_recipe())
+    policies = policy, random_policy(tiny_recipe())
+    caches = [one.new_cache(slots=40, positions=9) for one in policies]
+    tokens = torch.arange(36) % 20
+    for step in range(6):
+        if step in (2, 4):  # a view of other memory, as a sharding engine leaves it, and back
+            for block in policy.layers():
+                turned = block.gate_up.t().contiguous().t() if step == 2 else block.gate_up.contiguous()
+                block.gate_up = torch.nn.Parameter(turned, requires_grad=False)
+        changed, steady = (one.logits((tokens + step) % 20, torch.full((36,), step)) for one in caches)
+        assert [one.is_in_lanes for one in caches] == [step not in (2, 3), True]
+        torch.testing.assert_close(changed, steady, rtol=1e-5, atol=1e-5)
+        assert steady.std() > 0.1

@@ -19,7 +19,7 @@ attention            attention of packed sequences without a full mask: by block
 adapter              a `transformers` policy with a LoRA adapter, by `peft`
 adapter_weights      an adapter's tensors by name, and added to a model's own
 kv_cache             the base of both caches
-shared_prompts       rows of a cache that read one copy of their prompt
+lanes_cache          a cache that keeps rows one by one, or side by side for compiled steps
 cached_attention     attention of one query per row to cached keys and values
 linear               float32 products on a CPU by oneDNN
 decode_graphs        decode steps on a GPU, captured once and replayed

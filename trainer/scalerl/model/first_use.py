@@ -42,13 +42,14 @@ def use_every_kernel() -> None:
 
 
 def decode_with(cache: KVCache) -> None:
-    """A prompt in two rows, a step, and a later turn."""
+    """A prompt in two rows, a step, and one row moved."""
     rows = torch.tensor([0, 1])
     first = Prefill(
         tokens=torch.zeros(1, SHARED_TOKENS - 1, dtype=torch.int64), rows=rows, prompts=torch.zeros_like(rows)
     )
     cache.logits(torch.zeros_like(rows), torch.full((2,), SHARED_TOKENS - 1), first)
     logits = cache.logits(torch.zeros_like(rows), torch.full((2,), SHARED_TOKENS))
+    cache.move([1], [0])
     draw_tokens(logits.numpy(), 1.0, np.zeros(2), np.empty(2, np.int64), np.empty(2, np.float32))
 
 

@@ -95,7 +95,7 @@ class KVCache(ABC):
         dtype: torch.dtype,
         device: torch.device,
     ) -> None:
-        self.slots, self.positions = slots, positions
+        self.slots, self.positions, self.head_size = slots, positions, head_size
         self.kv = [torch.zeros(0, heads, 2, 0, head_size, dtype=dtype, device=device) for _ in range(layers)]
         is_small = layers * slots * heads * 2 * positions * head_size * dtype.itemsize <= SMALL_CACHE_BYTES
         self._blocks = (slots, self.positions) if is_small else (ROWS, POSITIONS)
@@ -107,21 +107,26 @@ class KVCache(ABC):
         Also caches keys and values of these tokens and of those in `prefills`.
         """
 
+    def in_memory(self, rows: int, reach: int) -> tuple[int, int]:
+        """The sizes of `kv` that hold so many rows and positions."""
+        return rows, reach
+
     def reserve(self, rows: int, reach: int) -> None:
         """Make room for this many rows and positions, keeping what is cached."""
-        have_rows, _, _, have_reach, _ = self.kv[0].shape
+        (have_rows, _, _, have_reach, *_), (rows, reach) = self.kv[0].shape, self.in_memory(rows, reach)
         if rows <= have_rows and reach <= have_reach:
             return
-        rows = room(rows, have_rows, block=self._blocks[0], most=self.slots)
-        reach = room(reach, have_reach, block=self._blocks[1], most=self.positions)
+        blocks, most = self.in_memory(*self._blocks), self.in_memory(self.slots, self.positions)
+        rows = room(rows, have_rows, block=blocks[0], most=most[0])
+        reach = room(reach, have_reach, block=blocks[1], most=most[1])
         with torch.inference_mode(False):  # a checkpoint is loaded into the cache outside of inference
             for layer, old in enumerate(self.kv):  # one by one, so that only one layer is in memory twice
-                self.kv[layer] = old.new_zeros(rows, old.shape[1], 2, reach, old.shape[4])
+                self.kv[layer] = old.new_zeros(rows, old.shape[1], 2, reach, *old.shape[4:])
                 self.kv[layer][:have_rows, :, :, :have_reach] = old
 
     def release(self) -> None:
         """Free the memory and empty the cache."""
-        self.kv = [layer.new_zeros(0, layer.shape[1], 2, 0, layer.shape[4]) for layer in self.kv]
+        self.kv = [layer.new_zeros(0, layer.shape[1], 2, 0, *layer.shape[4:]) for layer in self.kv]
 
     def taken(self, rows: int, reach: int) -> Tensor:
         """A copy of the first rows and positions of all layers, [layers, rows, heads, 2, reach, D]."""

@@ -20,12 +20,12 @@ from torch.utils.checkpoint import checkpoint
 
 from scalerl.model.cached_attention import DenseStep, FusedStep, as_factor
 from scalerl.model.decode_graphs import Capture, DecodeGraphs, cuda_graph
-from scalerl.model.kv_cache import KVCache, Prefill
+from scalerl.model.kv_cache import Prefill
+from scalerl.model.lanes_cache import LanesCache
 from scalerl.model.linear import is_plain, projected
 from scalerl.model.llama_files import RMS_EPS, ROPE_BASE, config_json, own_tensor, to_hugging_face
 from scalerl.model.packing import Packing
 from scalerl.model.policy import FP32, Policy, Precision, States, draw_normal
-from scalerl.model.shared_prompts import SharedPrompts
 from scalerl.model.size import ModelSize
 from scalerl.recipe import LlamaModel
 from scalerl.weights.hugging_face import Weights, refuse_unlike, refuse_unusable
@@ -212,11 +212,11 @@ def rms_norm(x: Tensor, weight: Tensor) -> Tensor:
     return F.rms_norm(x, (x.shape[-1],), weight.float(), RMS_EPS)
 
 
-class LlamaCache(KVCache):
+class LlamaCache(LanesCache):
     """Cache of a `Llama` that prefills new prompts in the pass that decodes the other rows.
 
     Each product runs once on all tokens together. For a tiny model this costs less than a separate pass for a few
-    prompts.
+    prompts. Compiled kernels compute steps on a CPU, and rows then lie side by side.
     """
 
     def __init__(self, policy: Llama, *, slots: int, positions: int) -> None:
@@ -233,7 +233,6 @@ class LlamaCache(KVCache):
         )
         self.policy = policy
         self._turns = policy.rotary(torch.arange(positions, device=policy.device))
-        self._shared = SharedPrompts(slots)
         self._weights: BodyWeights | None = None
         self._memory: list[int] = []
         """Where the weights lie of which `_weights` is a view."""
@@ -244,12 +243,17 @@ class LlamaCache(KVCache):
     def capture_steps(self, capture: Capture = cuda_graph) -> None:
         """Capture decode steps without new prompts once per size, and replay them afterwards."""
         self.keeps_idle_rows = False  # a graph decodes some rows too many
+        self.lay_out(in_lanes=False)
         self._graphs = DecodeGraphs(self._step, slots=self.slots, positions=self.positions, capture=capture)
 
     def logits(self, tokens_n: Tensor, position_n: Tensor, *prefills: Prefill) -> Tensor:
         reach = int(position_n.max()) + 1
-        position_n = position_n.to(tokens_n.device, non_blocking=True)
+        weights = self._body_weights() if self._graphs is None else None
+        self.lay_out(in_lanes=weights is not None)
         self.reserve(len(tokens_n), reach)
+        if weights is not None:
+            return self._compiled_step(weights, tokens_n, position_n, prefills)
+        position_n = position_n.to(tokens_n.device, non_blocking=True)
         if self._graphs is None or prefills:
             return self._step(tokens_n, position_n, reach, *prefills)
         return self._graphs.logits(tokens_n, position_n, reach)
@@ -264,14 +268,6 @@ class LlamaCache(KVCache):
         if self.kv[0] is not before:
             self._graphs.forget()
 
-    def put(self, taken: Tensor) -> None:
-        super().put(taken)
-        self._shared.forget()
-
-    def move(self, target: list[int], source: list[int]) -> None:
-        super().move(target, source)
-        self._shared.moved(target, source)
-
     def _step(self, tokens_n: Tensor, position_n: Tensor, reach: int, *prefills: Prefill) -> Tensor:
         """Logits [n, V] of one step, given room for `reach` positions; positions are on the device."""
         with self.policy.products():
@@ -280,9 +276,6 @@ class LlamaCache(KVCache):
 
     def _hidden(self, tokens_n: Tensor, position_n: Tensor, reach: int, prefills: tuple[Prefill, ...]) -> Tensor:
         policy = self.policy
-        if (weights := self._body_weights()) is not None:
-            return self._compiled_step(weights, tokens_n, position_n, prefills)
-        self._shared.forget()
         n = len(tokens_n)
         kind = FusedStep if position_n.device.type == "cuda" else DenseStep
         step = kind(position_n, reach, self.kv[0], policy.precision.products)
@@ -310,12 +303,12 @@ class LlamaCache(KVCache):
     def _compiled_step(
         self, weights: "BodyWeights", tokens_n: Tensor, position_n: Tensor, prefills: tuple[Prefill, ...]
     ) -> Tensor:
-        """Final hidden states [n, hidden] by compiled kernels."""
+        """Logits [n, V] of one step by compiled kernels."""
         from scalerl.model.kernels.step import states_of_step
         from scalerl.model.kernels.step_tokens import StepTokens  # numba takes a quarter of a second
 
-        tokens = StepTokens.of(tokens_n.numpy(), position_n.numpy(), prefills, self._shared)
-        return states_of_step(weights, self.kv, self._turns, tokens)
+        tokens = StepTokens.of(tokens_n.numpy(), position_n.numpy(), prefills)
+        return self.policy.logits(states_of_step(weights, self.kv, self._turns, tokens))
 
     def _body_weights(self) -> "BodyWeights | None":
         """The policy's weights as arrays, which see changes in place; made anew if a weight has other memory.

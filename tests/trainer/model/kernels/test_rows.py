@@ -5,7 +5,7 @@ import torch
 
 from scalerl.model.kernels import rows
 from scalerl.model.kernels.compiled import kernel
-from scalerl.model.kernels.rows import LANES
+from scalerl.model.kernels.lanes import LANES
 
 
 @kernel

@@ -5,7 +5,10 @@ kept_code    the folders of kept code: which one is for these sources, and which
 rows         what the kernels share: exponential, RMS norm, rotation, SiLU, rounding to BF16
 blas         the BLAS that their products call, on one thread
 step_tokens  the new tokens of a decode step, in blocks of lanes
-decode       one layer of a decode step: keys and values of new tokens in the cache, and attention to it
+lanes        rows of a cache side by side
+cache        how keys and values are written, read and copied there
+attend       attention of a token of a prompt, and of the tokens of all lanes
+decode       one layer of a decode step
 step         a whole decode step
 sampling     the next token of each row from its logits
 passes       one block of a Llama and its gradient, for many tokens, one after the other

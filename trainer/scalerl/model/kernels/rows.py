@@ -1,4 +1,4 @@
-"""What kernels share: the arithmetic of a Llama block between its products, for `LANES` tokens side by side.
+"""What kernels share: the arithmetic of a Llama block between its products, for tokens side by side.
 
 Arrays are float32, [width, LANES]. `exp` and `bfloat16` are for single numbers; in a loop they compile to vectors.
 """
@@ -10,8 +10,6 @@ from scalerl.model.kernels.compiled import kernel
 
 Array = NDArray[np.float32]
 
-LANES = 32
-"""Tokens side by side: their activations stay in the nearest cache, and products run at nearly full speed."""
 ZERO, ONE, INFINITY = np.float32(0), np.float32(1), np.float32(np.inf)
 _LOG2_E = np.float32(1.44269504088896341)
 _LN2_HIGH, _LN2_LOW = np.float32(0.693359375), np.float32(-2.12194440e-4)

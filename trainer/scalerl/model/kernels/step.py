@@ -4,11 +4,11 @@ from dataclasses import dataclass
 
 import numpy as np
 import torch
-from numpy.typing import NDArray
 from torch import Tensor
 
 from scalerl.model.kernels.blas import one_thread
-from scalerl.model.kernels.decode import Cache, decode_layer, embed, final_norm
+from scalerl.model.kernels.cache import as_numbers
+from scalerl.model.kernels.decode import decode_layer, embed, final_norm
 from scalerl.model.kernels.rows import Array, round_factors
 from scalerl.model.kernels.step_tokens import StepTokens
 from scalerl.model.llama_files import RMS_EPS
@@ -42,7 +42,7 @@ class BodyWeights:
 def states_of_step(weights: BodyWeights, layers: list[Tensor], turns: Tensor, tokens: StepTokens) -> Tensor:
     """Hidden states [n, hidden] of the decoded rows; caches keys and values of all tokens of the step.
 
-    `layers` are those of a `KVCache`, in float32 or BF16, `turns` the complex rotations [positions, 1, 1, D / 2].
+    `layers` are those of a cache in lanes, in float32 or BF16, `turns` the complex rotations [positions, 1, 1, D / 2].
     """
     blocks, lanes = tokens.token_BR.shape
     hidden, pairs = weights.embedding.shape[1], turns.shape[-1]
@@ -56,9 +56,9 @@ def states_of_step(weights: BodyWeights, layers: list[Tensor], turns: Tensor, to
                 _factor(each, weights.rounds) for each in (one.qkv, one.out, one.gate_up, one.down)
             )
             decode_layer(
-                x_BHR, tokens.row_BR, tokens.position_BR, tokens.source_BR, tokens.shared_BR, tokens.prompt_blocks,
-                tokens.copies, cos_BPR, sin_BPR, one.attention_norm, qkv, out, one.mlp_norm, gate_up, down, EPS,
-                _numbers(layers[number]), number == len(weights.layers) - 1, weights.rounds,
+                x_BHR, tokens.row_BR, tokens.position_BR, tokens.prompt_blocks, tokens.num_decoded, tokens.copies,
+                cos_BPR, sin_BPR, one.attention_norm, qkv, out, one.mlp_norm, gate_up, down, EPS,
+                as_numbers(layers[number]), number == len(weights.layers) - 1, weights.rounds,
             )  # fmt: skip
     # In memory of PyTorch's, which is aligned: MKL rounds the head's product by the alignment of its factors.
     hidden_NH = torch.empty(tokens.num_decoded, hidden, device="cpu")
@@ -73,9 +73,3 @@ def _factor(matrix: Array, rounds: bool) -> Array:
     rounded = np.empty_like(matrix)
     round_factors(matrix, rounded)
     return rounded
-
-
-def _numbers(layer: Tensor) -> Cache:
-    """The numbers of a cache; those of BF16 as bits."""
-    bits: NDArray[np.int16] | None = layer.view(torch.int16).numpy() if layer.dtype == torch.bfloat16 else None
-    return layer.numpy() if bits is None else bits.view(np.uint16)

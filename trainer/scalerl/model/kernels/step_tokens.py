@@ -5,9 +5,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from scalerl.model.kernels.rows import LANES
+from scalerl.model.kernels.lanes import LANES, whole_blocks
 from scalerl.model.kv_cache import Prefill
-from scalerl.model.shared_prompts import SharedPrompts
 
 Indices = NDArray[np.int64]
 
@@ -19,10 +18,6 @@ class StepTokens:
     token_BR: Indices
     row_BR: Indices
     position_BR: Indices
-    source_BR: Indices
-    """Rows with the same first positions of the cache."""
-    shared_BR: Indices
-    """The number of these positions."""
     prompt_blocks: int
     """Blocks of prompts, before those of decoded rows."""
     num_decoded: int
@@ -30,10 +25,8 @@ class StepTokens:
     """[:, 3]: a row that reads a prompt, another row with this prompt, and the prompt's length."""
 
     @classmethod
-    def of(
-        cls, token_n: Indices, position_n: Indices, prefills: tuple[Prefill, ...], shared: SharedPrompts
-    ) -> "StepTokens":
-        """StepTokens of a step that decodes these tokens of the first n rows; `shared` takes note of its prompts."""
+    def of(cls, token_n: Indices, position_n: Indices, prefills: tuple[Prefill, ...]) -> "StepTokens":
+        """StepTokens of a step that decodes these tokens of the first n rows."""
         parts, copies = [], [np.empty((0, 3), dtype=np.int64)]
         for one in prefills:
             if one.position is not None:
@@ -45,20 +38,17 @@ class StepTokens:
             parts.append(_prompts(one, row_P, position_n))
             readers = np.stack((row_P[prompts], rows, position_n[rows]), axis=1)
             copies.append(readers[rows != row_P[prompts]])
-            shared.cached(rows, prompts, position_n[rows])
-        n, read = len(token_n), np.concatenate(parts, axis=1) if parts else np.empty((5, 0), dtype=np.int64)
-        start = _whole_blocks(read.shape[1])
-        all_lanes = np.zeros((5, start + _whole_blocks(n)), dtype=np.int64)
+        n, read = len(token_n), np.concatenate(parts, axis=1) if parts else np.empty((3, 0), dtype=np.int64)
+        start = whole_blocks(read.shape[1]) * LANES
+        all_lanes = np.zeros((3, start + whole_blocks(n) * LANES), dtype=np.int64)
         all_lanes[1] = -1
         all_lanes[:, : read.shape[1]] = read
-        all_lanes[:, start : start + n] = token_n, np.arange(n), position_n, *shared.sources(position_n)
-        token_BR, row_BR, position_BR, source_BR, shared_BR = all_lanes.reshape(5, -1, LANES)
+        all_lanes[:, start : start + n] = token_n, np.arange(n), position_n
+        token_BR, row_BR, position_BR = all_lanes.reshape(3, -1, LANES)
         return cls(
             token_BR=token_BR,
             row_BR=row_BR,
             position_BR=position_BR,
-            source_BR=source_BR,
-            shared_BR=shared_BR,
             prompt_blocks=start // LANES,
             num_decoded=n,
             copies=np.concatenate(copies),
@@ -79,12 +69,6 @@ def _later_turns(prefill: Prefill) -> Indices:
 
 
 def _chosen(token_PW: Indices, row_P: Indices, position_PW: Indices, is_token_PW: NDArray[np.bool_]) -> Indices:
-    """Tokens, rows, positions, and that nothing is read from another row, [5, tokens], row by row."""
+    """Tokens, rows and positions, [3, tokens], row by row."""
     row_PW = np.broadcast_to(row_P[:, None], token_PW.shape)
-    row_N = row_PW[is_token_PW]
-    return np.stack((token_PW[is_token_PW], row_N, position_PW[is_token_PW], row_N, np.zeros_like(row_N)))
-
-
-def _whole_blocks(number: int) -> int:
-    """Lanes of the blocks that hold so many tokens."""
-    return -(-number // LANES) * LANES
+    return np.stack((token_PW[is_token_PW], row_PW[is_token_PW], position_PW[is_token_PW]))
