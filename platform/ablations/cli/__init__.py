@@ -25,7 +25,8 @@ move.py      export, import: sweeps to another home folder, and their curves to 
 serve.py     dashboard, mlflow, sync; mcp: a server for agents
 doctor.py    doctor; diagnose.py: its findings about a run
 audit.py     audit: kept answers judged a second time
-mcp_tools.py the tools of mcp: the commands with --json, and sweeps that outlive it
+mcp_tools.py the tools of mcp: the commands with --json; mcp_arguments.py: their arguments
+background.py a sweep that outlives the process that starts it
 findings.py  what check and doctor find, on a terminal and for scripts
 reference.py every command as Markdown, for the site
 """

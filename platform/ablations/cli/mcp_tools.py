@@ -8,25 +8,23 @@ import json
 import os
 import subprocess
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
 from mcp.server import MCPServer
-from mcp.server.mcpserver.exceptions import ToolError
-from mcp.server.mcpserver.tools import Tool
 from mcp.types import CallToolResult, TextContent, ToolAnnotations
-from pydantic import Field, ValidationError, create_model
+from pydantic import Field
 
 from ablations import __version__
+from ablations.cli.background import start_in_background
 from ablations.cli.exit_codes import WRONG_INPUT
+from ablations.cli.mcp_arguments import tool_of
 from ablations.cli.output import SCHEMA
-from ablations.cli.training import MOST_HOURS
 from ablations.files.lookup import SHIPPED
 from ablations.findings.campaign import campaign_names, read_campaign
 from ablations.home.home import Home
-from ablations.nearest_name import did_you_mean
 from ablations.study.sweep import load_sweep
 from ablations.text import four_digits
 from scalerl.readable_folders import NOT_FOR_AGENTS, READ_FROM, is_readable
@@ -70,11 +68,11 @@ class Tools:
 
     def server(self) -> MCPServer:
         asking = (self.list_sweeps, self.show, self.dry_run, self.design, self.status, self.compare, self.forecast)
-        tools = [_tool(one, ToolAnnotations(read_only_hint=True)) for one in asking]
+        tools = [tool_of(one, ToolAnnotations(read_only_hint=True)) for one in asking]
         writing = (self.note, self.campaign_new, self.campaign_propose, self.campaign_decide)
-        tools += [_tool(one, ToolAnnotations(read_only_hint=False, destructive_hint=False)) for one in writing]
+        tools += [tool_of(one, ToolAnnotations(read_only_hint=False, destructive_hint=False)) for one in writing]
         if self.most_compute is not None:
-            tools.append(_tool(self.sweep, ToolAnnotations(read_only_hint=False, destructive_hint=False)))
+            tools.append(tool_of(self.sweep, ToolAnnotations(read_only_hint=False, destructive_hint=False)))
         return MCPServer("ablations", tools=tools, version=__version__, instructions=INSTRUCTIONS, log_level="WARNING")
 
     def list_sweeps(self) -> CallToolResult:
@@ -312,33 +310,6 @@ def readable_folders(home: Home) -> list[str]:
     return list(dict.fromkeys([str(Path.cwd()), str(home.path), *map(str, SHIPPED), *given]))
 
 
-def start_in_background(
-    home: Home, sweep: str, arguments: Sequence[str], *, most_hours: float | None = None
-) -> dict[str, object]:
-    """Start `platform sweep --json` in a session of its own, which neither Ctrl-C nor the end of this process reaches.
-
-    After `most_hours` it is asked to stop, as by Ctrl-C: its runs save their checkpoints and end.
-
-    `arguments` are the arguments of the command, and `sweep` is the name that it gives the sweep. Returns the sweep,
-    its process and its log as plain data; the log ends with the comparison or the error as a JSON document. Raises
-    AblationsError if the home folder is not writable.
-    """
-    home.require_writable()
-    log = home.sweep(sweep) / "background.log"
-    log.parent.mkdir(parents=True, exist_ok=True)
-    command = [sys.executable, "-P", "-m", "ablations.cli", "sweep", "--json", f"--home={home.path}", *arguments]
-    with log.open("ab") as printed:
-        process = subprocess.Popen(
-            command,
-            env=os.environ | ({} if most_hours is None else {MOST_HOURS: repr(most_hours)}),
-            stdin=subprocess.DEVNULL,
-            stdout=printed,
-            stderr=printed,
-            start_new_session=True,
-        )
-    return {"sweep": sweep, "pid": process.pid, "log": str(log)}
-
-
 def shell_words(arguments: Sequence[str | None], **options: Any) -> list[str]:
     """Options, then arguments, as words of a command line; values that are None, empty or False are left out.
 
@@ -350,49 +321,6 @@ def shell_words(arguments: Sequence[str | None], **options: Any) -> list[str]:
         values = [] if value is None or value is False else [value] if isinstance(value, str | int | float) else value
         line += [f"--{name}" if one is True else f"--{name}={one}" for one in values]
     return [*line, "--", *(one for one in arguments if one is not None)]
-
-
-def _tool(function: Callable[..., CallToolResult], annotations: ToolAnnotations) -> Tool:
-    """The function as a tool that refuses arguments that it does not have, where the library leaves them out."""
-    tool = CommandTool.from_function(function, annotations=annotations, structured_output=False)
-    known = tool.fn_metadata.arg_model
-    tool.fn_metadata.arg_model = create_model(known.__name__, __base__=known, __cls_kwargs__={"extra": "forbid"})
-    tool.parameters = tool.fn_metadata.arg_model.model_json_schema(by_alias=True)
-    return tool
-
-
-class CommandTool(Tool):
-    """A tool whose arguments have the names of the command's; singular and plural mean the same, and so do one value
-    and a list of it."""
-
-    async def run(self, arguments: dict[str, Any], *given: Any, **options: Any) -> Any:
-        """Run the tool; ToolError names the arguments that there are, or what is wrong with a value."""
-        named = {self._meant(name): value for name, value in arguments.items()}
-        if len(named) < len(arguments):
-            raise ToolError(f"{self.name}: {', '.join(arguments)}: two of these are one argument; give it once")
-        whole = {name: self._shaped(name, value) for name, value in named.items()}
-        try:
-            self.fn_metadata.validate_arguments(whole)
-        except ValidationError as error:
-            said = (f"{'.'.join(map(str, one['loc']))}: found {one['input']!r}; {one['msg']}" for one in error.errors())
-            raise ToolError("; ".join(said)) from error
-        return await super().run(whole, *given, **options)
-
-    def _shaped(self, name: str, value: Any) -> Any:
-        """The value as a list if the argument takes one; else the only member of a list."""
-        schema = self.parameters["properties"][name]
-        types = {one.get("type") for one in (schema, *schema.get("anyOf", ()))}
-        if "array" in types:
-            return value if value is None or isinstance(value, list) else [value]
-        return value[0] if isinstance(value, list) and len(value) == 1 else value
-
-    def _meant(self, name: str) -> str:
-        """The argument of this name, or of its singular or plural."""
-        known = list(self.parameters["properties"])
-        for one in (name, f"{name}s", name.removesuffix("s")):
-            if one in known:
-                return one
-        raise ToolError(f"{self.name} has no argument '{name}'; {did_you_mean(name, known, 'arguments')}")
 
 
 def _result(*texts: str, is_error: bool = False) -> CallToolResult:

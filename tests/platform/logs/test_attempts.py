@@ -7,8 +7,10 @@ from collections import Counter
 import numpy as np
 import pytest
 from imported import study_of_logs
+from log_forms import FILES
 from places import REPOSITORY
-from resumed_logs import FILES, MLFLOW, ON_TIME, outcome, read_files, read_mlflow, resumed_run
+from resumed_logs import MLFLOW, ON_TIME, outcome, read_files, read_mlflow
+from resumed_runs import resumed_run
 
 from ablations.errors import AblationsError
 from ablations.logs.meaning import LogMeaning
