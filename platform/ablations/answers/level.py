@@ -1,8 +1,8 @@
 """The level at equal compute: the pass rate of runs that have spent the same compute, without a fitted law.
 
 The level is the mean pass rate over the last third of the compute at which runs are compared (`footing`), with readings
-joined by straight lines. No law enters, so the level holds even if eq. 1 does not, and it is known far better than a
-ceiling.
+joined by straight lines if they are close enough. No law enters, so the level holds even if eq. 1 does not, and it is
+known far better than a ceiling.
 """
 
 from collections.abc import Mapping, Sequence
@@ -18,6 +18,9 @@ from ablations.fit.result import Fit
 
 LAST_SHARE = 1 / 3
 """Share of the common compute: late enough to show the effect of the budget, long enough for several readings."""
+WIDEST_LINE = 2.2
+"""Largest ratio of the computes of two readings that a line may join. Over the last third such a line lies at most .010
+too low on a curve of eq. 1 with B = 1 that rises by .5; a line from the reading before training, up to .3."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -70,12 +73,17 @@ def levels_of(fits: Sequence[Fit], compute: float) -> Repeats | None:
 
 @lru_cache(maxsize=4096)  # a comparison asks several times for each run, and another baseline again
 def level_of(curve: Curve, compute: float) -> Level | None:
-    """The mean of the readings, joined by lines, over the last third of `compute`; None if they begin later.
+    """The mean of the readings, joined by lines, over the last third of `compute`; None if they begin later, or lie so
+    far apart that lines miss how the curve bends.
 
     The variance of a reading is that of its finite samples, 0 if unknown.
     """
     start = (1 - LAST_SHARE) * compute
     if not curve.compute[0] <= start < compute <= curve.compute[-1]:
+        return None
+    first, end = np.searchsorted(curve.compute, start, side="right") - 1, np.searchsorted(curve.compute, compute)
+    around = curve.compute[first : end + 1]
+    if np.any(around[1:] > WIDEST_LINE * around[:-1]):
         return None
     weights = mean_weights(curve.compute, start, compute)
     value = float(weights @ curve.score)

@@ -68,7 +68,7 @@ LEVEL = Question(
     axis="pass rate over the last third",
     noun="the difference in level",
     spread_noun="of levels",
-    too_wide="the interval contains 0 and is too wide to say more, or the evaluations begin too late",
+    too_wide="the interval contains 0 and is too wide to say more, or the evaluations begin late or lie far apart",
     said={
         "level up": "higher at equal compute",
         "level down": "lower at equal compute",

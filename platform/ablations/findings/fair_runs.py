@@ -161,7 +161,8 @@ def runs_of_sweep(sweep: StartedSweep, variant: str, *, compute: float | None) -
         level = level_of(curve, min(at, reached))
         if level is None:
             raise AblationsError(
-                f"{run_name(variant, run.seed)}: its evaluations begin in the last third of its compute"
+                f"{run_name(variant, run.seed)}: too few evaluations up to {compute_text(min(at, reached))} "
+                f"{plan.compute_name} for a level; evaluate it more often, and look for times in another unit"
             )
         recipe = None if plan.imported else folder.read_recipe()[0]
         conditions = {"budget": f"{at:g} {plan.compute_name}"} | ({"scale": plan.scale} if plan.scale else {})

@@ -208,4 +208,4 @@ def paper_comparison(results: Results, *, done: Done | None = None) -> PaperComp
     )
     stated = on_grid(grid="stated")
     found = on_grid(grid="finer") if any("A" in variant.edges for variant in stated.variants) else stated
-    return replace(found, notes=results.notes)
+    return replace(found, notes=results.notes_on_curves)

@@ -17,6 +17,7 @@ RemarkKind = Literal[
     "failed",
     "ended early",
     "read early",
+    "no level",
     "trained on nothing",
     "shortened",
     "left out",
@@ -33,6 +34,8 @@ RemarkKind = Literal[
     "no gradient",
     "one seed",
 ]
+ON_CURVES: tuple[RemarkKind, ...] = ("copies", "pace", "starts apart", "held-out change")
+"""Kinds of remarks on curves that may not be what they seem, whatever is made of them."""
 Weight = Literal["error", "warning", "note"]
 WEIGHTS: tuple[Weight, ...] = ("error", "warning", "note")
 """Most serious first: an error spoils a run, a warning deserves a look, a note is expected."""

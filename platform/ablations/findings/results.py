@@ -19,7 +19,7 @@ from ablations.answers.questions import QUESTIONS
 from ablations.errors import AblationsError
 from ablations.findings.fitted_variant import NO_FIT, FittedVariant, on_one_footing
 from ablations.findings.grid import Grid, grid_of
-from ablations.findings.remark import Remark, by_weight, cells_on
+from ablations.findings.remark import ON_CURVES, Remark, by_weight, cells_on
 from ablations.findings.remarks import remarks_of, warnings_of_run
 from ablations.findings.repeated_runs import some_recipe
 from ablations.findings.run_ends import once_per_run, remarks_on_ends
@@ -100,6 +100,13 @@ class Results:
         short = frozenset(name for variant in self.variants for name in variant.short)
         on_ends = remarks_on_ends(self.plan, self.runs, comparison=self.comparison, short=short, due=self.due)
         return by_weight([*found, *on_ends])
+
+    @property
+    def notes_on_curves(self) -> tuple[str, ...]:
+        """The notes of an import, and remarks on curves that may not be what they seem."""
+        kinds = (*ON_CURVES, "health") if self.plan.imported else ON_CURVES
+        said = [one.text for one in self.remarks if one.kind in kinds and one.weight == "warning"]
+        return (*self.notes, *said)
 
     @property
     def due(self) -> float:

@@ -11,7 +11,7 @@ from dataclasses import replace
 
 from ablations.answers.compare import Comparison
 from ablations.answers.footing import MOST_APART, NEARLY
-from ablations.answers.level import last_compute
+from ablations.answers.level import last_compute, level_of
 from ablations.findings.declines import collapse_of, fall_of
 from ablations.findings.remark import Remark, Weight, by_variant, remark_on, seeds_said
 from ablations.findings.remarks import has_failed
@@ -30,7 +30,11 @@ def remarks_on_ends(
     """The remarks on a comparison; `short` names the runs that end before their variant is read, and `due` is the
     compute at which levels would be read if all runs had reached their end.
     """
-    return [*_read_early(plan, runs, comparison, due), *_ended_early(plan, runs, short)]
+    return [
+        *_read_early(plan, runs, comparison, due),
+        *_ended_early(plan, runs, short),
+        *_without_level(plan, runs, comparison, short),
+    ]
 
 
 def once_per_run(remarks: Sequence[Remark]) -> list[Remark]:
@@ -81,6 +85,24 @@ def _ended_early(plan: Plan, runs: Sequence[FittedRun], short: Collection[str]) 
         of_what = " for the level" if any(run.state == State.STOPPED for run in some) else ""
         said = f"{seeds_said(some, number)} ended early ({ends}) and {does} not count{of_what}"
         yield remark_on("ended early", name, some, number, said, _no_chance(name, some), weight=_weight(some))
+
+
+def _without_level(
+    plan: Plan, runs: Sequence[FittedRun], comparison: Comparison, short: Collection[str]
+) -> Iterator[Remark]:
+    """The runs with too few evaluations where their variant is read, so that it has no level."""
+
+    def is_without(run: FittedRun) -> bool:
+        at = comparison.footing.of(run.variant)
+        return run.fit is not None and run.name not in short and level_of(run.fit.curve, at) is None
+
+    for name, some, number in by_variant(runs, is_without):
+        at = f"{compute_text(comparison.footing.of(name))} {plan.compute_name}"
+        said = (
+            f"{seeds_said(some, number)} {'has' if number == 1 else 'have'} too few evaluations up to {at} for a level"
+        )
+        after = f" Evaluate more often, or compare runs that have all been evaluated several times before {at}."
+        yield remark_on("no level", name, some, number, said, after, weight="warning")
 
 
 def _weight(runs: Sequence[FittedRun]) -> Weight:

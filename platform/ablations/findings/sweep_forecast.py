@@ -94,7 +94,7 @@ class SweepForecast:
     variants: tuple[VariantForecast, ...]
     reasons: tuple[str, ...]
     notes: tuple[str, ...]
-    """Notes of the import, for runs of other trainers."""
+    """Notes of the import, for runs of other trainers, and remarks on curves that may not be what they seem."""
     num_finished: int
     """Number of finished runs whose forecasts from their first parts calibrate these."""
     is_carried: bool
@@ -181,7 +181,7 @@ def forecast_sweep(
             *results.reasons,
             *(f"{run.name}: {why}" for run, why in without if why),
         ),
-        notes=results.notes,
+        notes=results.notes_on_curves,
         num_finished=calibration.num_runs,
         is_carried=calibration.is_carried,
     )

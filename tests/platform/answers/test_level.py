@@ -36,3 +36,18 @@ def test_runs_that_were_read_at_other_computes_are_compared_at_the_same():
 @pytest.mark.parametrize("compute", [[650.0, 800, 1000], [0.0, 400, 899]])
 def test_readings_that_begin_too_late_or_end_too_early_have_no_level(compute):
     assert level_of(curve(compute, [0.3, 0.4, 0.5]), 900.0) is None
+
+
+def test_readings_too_far_apart_have_no_level_since_a_line_lies_below_the_curve():
+    def half_way(compute):
+        return curve(compute, [0.2 + 0.5 * one / (one + 100) for one in compute])
+
+    exact = 0.2 + 0.5 * (1 - 100 * np.log(300 / (100 + 400 / 3)) / (200 / 3))  # the mean of the curve over [133, 200]
+    every_10 = level_of(half_way(np.arange(0.0, 201, 10)), 200.0)
+    assert every_10 is not None
+    assert every_10.value == pytest.approx(exact, abs=1e-4)
+    assert level_of(half_way(np.arange(0.0, 4001, 400)), 200.0) is None
+    assert level_of(half_way(np.arange(0.0, 4001, 200)), 200.0) is None
+    doubling = level_of(half_way(np.array([0, 12.5, 25, 50, 100, 200, 400])), 200.0)
+    assert doubling is not None
+    assert doubling.value == pytest.approx(exact, abs=0.010)

@@ -295,10 +295,10 @@ def test_a_campaign_is_shown(keep):
     assert "a rate of 3" in text
 
 
-def write_curves(path, level, ends=100):
-    """Four curves that rise to `level` and differ by a hundredth, read to a compute."""
+def write_curves(path, level, ends=100, unit=1):
+    """Four curves that rise to `level` and differ by a hundredth, read to a compute, in an own unit of compute."""
     rows = [
-        f"{path.stem},{seed},{compute},{level * compute / (compute + 10) + (0.003 * seed):.4f}"
+        f"{path.stem},{seed},{compute * unit},{level * compute / (compute + 10) + (0.003 * seed):.4f}"
         for seed in range(4)
         for compute in range(0, ends + 1, 10)
     ]
@@ -316,6 +316,8 @@ def test_curves_are_compared_by_their_level_at_equal_compute(tmp_path):
     assert run("keep", "night", "higher", write_curves(tmp_path / "higher.csv", 0.6), home).startswith("Keep: higher")
     with pytest.raises(AblationsError, match=r"has ended at 60 of 100 compute; its log is too short"):
         run("keep", "night", "short", write_curves(tmp_path / "short.csv", 0.6, ends=60), home)
+    with pytest.raises(AblationsError, match=r"ms-s0: too few evaluations up to 100 compute for a level; evaluate it"):
+        run("keep", "night", "ms", write_curves(tmp_path / "ms.csv", 0.6, unit=1000), home)
     with pytest.raises(AblationsError, match=r"budget: not said, but the runs of this campaign have 100 compute"):
         run("keep", "night", "best", "--score=0.5", home)
     assert f"`platform keep night best RUNS --home {tmp_path / 'home'}`" in run("keep", "night", "best", home, code=11)

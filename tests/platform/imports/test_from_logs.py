@@ -500,7 +500,8 @@ def test_runs_whose_times_are_in_milliseconds_or_whose_scores_are_divided_twice_
         for variant, ms, percent in (("base", 1, 100), ("slow", 1000, 100), ("small", 1, 1)):
             rng = np.random.default_rng(seed)
             rows = [
-                {"step": step, "perf/time_per_step": 60 * ms}
+                {"step": step}
+                | ({"perf/time_per_step": 60 * ms} if step else {})
                 | ({SCORE: percent * (0.3 + 0.3 * step / (step + 40) + rng.normal(0, 0.01))} if step % 10 == 0 else {})
                 for step in range(121)
             ]
@@ -509,6 +510,26 @@ def test_runs_whose_times_are_in_milliseconds_or_whose_scores_are_divided_twice_
     shown = " ".join(compare(*sorted(tmp_path.glob("*.jsonl")), *named, "--home", tmp_path).split())
     assert "slow: 2 of 2 seeds took 1,000 times more compute a step than the other runs (1,000 against 1 GPU-h" in shown
     assert "The scores before training differ from that of base, 0.302: small 0.003. Look for another unit" in shown
+    imported = ["import", *map(str, sorted(tmp_path.glob("*.jsonl"))), *map(str, named), "--as", "odd"]
+    assert CliRunner().invoke(app, [*imported, "--home", str(tmp_path)]).exit_code == 0
+    for command in ("forecast", "paper"):  # they use the same curves
+        said = " ".join(CliRunner().invoke(app, [command, "odd", "--home", str(tmp_path)]).stdout.split())
+        assert "slow: 2 of 2 seeds took 1,000 times more compute a step than the other runs" in said
+
+
+def test_a_longer_run_that_is_seldom_evaluated_is_not_compared_by_lines_between_far_evaluations(tmp_path):
+    """Both variants follow one curve; one is evaluated every 10 of 200 steps, the other every 400 of 4,000."""
+    for variant, last, every in (("often", 200, 10), ("seldom", 4000, 400)):
+        for seed in range(2):
+            rng = np.random.default_rng(seed)
+            rows = [{"step": step, "acc": 0.2 + 0.5 * step / (step + 100) + rng.normal(0, 0.01)}
+                    for step in range(0, last + 1, every)]  # fmt: skip
+            written(tmp_path / f"{variant}-s{seed}.jsonl", rows)
+    named = ["--score", "acc", "--compute", "step", "--home", tmp_path]
+    shown = " ".join(compare(*sorted(tmp_path.glob("*.jsonl")), *named).split())
+    assert "seldom: 2 of 2 seeds have too few evaluations up to 200 steps for a level." in shown
+    found = json.loads(compare(*sorted(tmp_path.glob("*.jsonl")), *named, "--json"))["variants"][1]
+    assert (found["curve"], found["level"], found["level_verdict"]) == ("seldom", None, "cannot tell")
 
 
 def test_a_log_that_has_changed_is_read_again_and_no_other_is(tmp_path):

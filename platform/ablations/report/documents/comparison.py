@@ -6,7 +6,7 @@ from datetime import datetime
 
 from ablations.findings.advice import design_hint, is_decided, next_steps
 from ablations.findings.order import in_order
-from ablations.findings.remark import WEIGHTS, Remark, RemarkKind
+from ablations.findings.remark import ON_CURVES, WEIGHTS, Remark, RemarkKind
 from ablations.findings.results import Results
 from ablations.findings.run_ends import once_per_run
 from ablations.findings.scale_ladder import ScaleLadder
@@ -44,14 +44,7 @@ from ablations.text import at_scale, compute_text, counted
 
 MOST_NOTES = 3
 """Limit on the notes of a kind below a comparison without `--explain`."""
-ON_LEVELS: tuple[RemarkKind, ...] = (
-    "read early",
-    "ended early",
-    "copies",
-    "pace",
-    "starts apart",
-    "held-out change",
-)
+ON_LEVELS: tuple[RemarkKind, ...] = ("read early", "ended early", "no level", *ON_CURVES)
 """Kinds of remarks needed to read a level or its interval correctly."""
 MOST_ON_LEVELS = 6
 """Limit on these remarks below a comparison without `--explain`."""
