@@ -12,6 +12,7 @@ several_runs        the runs of one table
 sources             what wrote a file or folder
 trainer_states      which `trainer_state.json` of a folder of checkpoints has the whole history
 json_logs           JSON lines, and a `trainer_state.json`; tables: CSV and Parquet; console: printed lines
+trial_settings      the settings of a trial of Ray Tune, which may change
 tensorboard_events  event files; tensorboard_page: what TensorBoard's page hides of them
 wandb_offline       offline runs of W&B; trackio_database: projects of Trackio
 rows                rows, added one by one, as columns; packed: the values of a column in little memory

@@ -11,6 +11,7 @@ from ablations.logs.log import HALF_WRITTEN, Log
 from ablations.logs.row_values import one_each, one_each_of_json
 from ablations.logs.rows import log_of_rows
 from ablations.logs.trainer_states import HISTORY
+from ablations.logs.trial_settings import of_one_setting
 
 STEPS = ("step", "_step", "global_step", "training_iteration")
 """Names of the step; the last is Ray Tune's."""
@@ -20,10 +21,11 @@ def read_json_lines(path: Path, name: str) -> Log:
     """The log of a file with one JSON object per line.
 
     A last line that is not JSON is skipped with a note, since the trainer may still be writing it; any other such line
-    raises FileError.
+    raises FileError, and so does a trial of Ray Tune whose settings change.
     """
     notes: list[str] = []
-    return log_of_rows(_rows_in_lines(path, notes), name=name, place=str(path), steps=STEPS, notes=notes)
+    rows = of_one_setting(_rows_in_lines(path, notes), path)
+    return log_of_rows(rows, name=name, place=str(path), steps=STEPS, notes=notes)
 
 
 def _rows_in_lines(path: Path, notes: list[str]) -> Iterator[tuple[str, Mapping[str, Any]]]:

@@ -309,6 +309,31 @@ for attempt in ([0, 1, 2, 3], [2, 3, 4]):  # the second goes on from a checkpoin
     assert only_log(folder / "result.json").columns.keys() == log.columns.keys() >= {"config/seed", "time_this_iter_s"}
 
 
+def test_a_trial_that_population_based_training_of_ray_2_60_moves_to_other_settings_is_refused(tmp_path):
+    """A trial as tune.Tuner with PopulationBasedTraining wrote it: from line 4 on it has another trial's weights."""
+    rates = [0.001, 0.001, 0.001, 0.05, 0.05]
+    rows = [
+        {
+            "training_iteration": step,
+            "trial_id": "1b6cb_00000",
+            "acc": acc,
+            "config": {"optim": {"lr": lr}, "data": "/a/1"},
+        }
+        for step, acc, lr in zip([1, 2, 3, 3, 4], [0.001, 0.002, 0.003, 0.65, 0.7], rates, strict=True)
+    ]
+    (path := tmp_path / "result.json").write_text("".join(json.dumps(row) + "\n" for row in rows))
+    (tmp_path / "params.json").write_text('{"optim": {"lr": 0.4}}')  # the last draw, with which nothing was trained
+    with pytest.raises(FileError, match=r"config/optim/lr is 0\.001 in line 1 and 0\.05 in line 4, .*\(PBT\)"):
+        find_log(tmp_path).read()
+    for row in rows[3:]:  # a lost attempt whose folder of data was another one, and then a second trial
+        row["config"] = {"optim": {"lr": 0.001}, "data": "/b/2"}
+    others = [{**row, "trial_id": "1b6cb_00001", "config": {"optim": {"lr": 0.05}}} for row in rows]
+    path.write_text("".join(json.dumps(row) + "\n" for row in rows))
+    assert only_log(path).columns["config/optim/lr"].tolist() == [0.001] * 5
+    path.write_text("".join(json.dumps(row) + "\n" for row in [*rows, *others]))
+    assert only_log(path).columns["config/optim/lr"].tolist() == [0.001] * 5 + [0.05] * 5
+
+
 def test_a_trial_of_ray_tune_is_read_from_its_first_result_on(tmp_path):
     (path := tmp_path / "result.json").write_text("")
     with pytest.raises(AblationsError, match="no rows; let the trainer log at least one step first"):
