@@ -1,9 +1,7 @@
 """A study small enough to train for real in seconds, and the command line as its user calls it."""
 
 import json
-import os
 import shutil
-import signal
 import subprocess
 import sys
 from collections.abc import Callable
@@ -11,6 +9,7 @@ from contextlib import suppress
 from functools import partial
 from pathlib import Path
 
+import psutil
 import pytest
 
 from scalerl.run.run_log import WALL_FIELDS
@@ -115,9 +114,15 @@ def start(home: Path, *arguments: str) -> subprocess.Popen[bytes]:
 
 
 def kill_tree(process: subprocess.Popen[bytes]) -> None:
-    """SIGKILL to the command and everything it started."""
-    with suppress(ProcessLookupError):  # it has ended and left nothing
-        os.killpg(process.pid, signal.SIGKILL)
+    """SIGKILL to the command and everything it started, in whatever session."""
+    with suppress(psutil.NoSuchProcess):  # it has ended and left nothing
+        command = psutil.Process(process.pid)
+        starters = [command, *command.children()]
+        for one in starters:
+            one.suspend()  # so that nothing starts unseen
+        for one in {*starters, *command.children(recursive=True)}:
+            with suppress(psutil.NoSuchProcess):
+                one.kill()
     process.wait()
 
 

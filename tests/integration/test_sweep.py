@@ -23,7 +23,10 @@ LEFT_BY_OTHER_SWEEPS = {
     "runs/<id>/left_out.jsonl",
     "warm_starts/<hash>.partial/",
     *(f"sweeps/<name>/{name}" for name in ("stopped.json", "search.json", "cancelled")),
-    *(f"sweeps/<name>/{name}" for name in ("submissions/<name>.json", "submissions/<name>/", "hold.json")),
+    *(
+        f"sweeps/<name>/{name}"
+        for name in ("submissions/<name>.json", "submissions/<name>/", "hold.json", "submitit/<name>/")
+    ),
     *(
         f"sweeps/<name>/{name}"
         for name in (

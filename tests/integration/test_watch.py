@@ -40,7 +40,7 @@ def test_status_and_logs_follow_a_sweep_to_its_end(platform, study, home, follow
     sweep = start(home, "sweep", str(study), "--jobs", "1", "--budget", "0.7")
     try:
         wait_until((home / "sweeps" / "small" / "plan.json").exists, "plan.json", process=sweep)
-        os.killpg(sweep.pid, signal.SIGSTOP)  # no run ends before both follow
+        os.killpg(sweep.pid, signal.SIGSTOP)  # starts no run before both follow
         watch, watched = following("status", "-w")
         # The last run to be started: it is pending now, and the sweep will begin it.
         log, logged = following("logs", "loo-off_policy", "-f")

@@ -18,6 +18,7 @@ from ablations.cli.output import ask, own_command, print_json
 from ablations.errors import AblationsError
 from ablations.home.home import Home
 from ablations.home.started_sweep import StartedSweep
+from ablations.pools.local import ThisMachine, gpus_here, most_runs_here
 from ablations.pools.placed import refuse_idle_devices, threads_of_node
 from ablations.ray.driver_process import DriverProcess
 from ablations.ray.order import runs_at_once, share_of, why_none
@@ -113,17 +114,16 @@ def on_this_machine(study: Study, sweep: StartedSweep, jobs: int | None) -> InCo
 
     A run gets the GPUs that it can use; a user's own program gets as many as `resources.gpus` requests, or all.
     """
-    from ablations.pools.local import ThisMachine, gpus_here, most_runs_here  # loads submitit, which takes a while
-
     recipe = study.reference.recipe
     of_run = study.resources.num_gpus if isinstance(recipe, CommandRecipe) else recipe.most_gpus
     gpus = gpus_here() if of_run else ()
     site = ThisMachine(
         home=sweep.home,
-        submissions=sweep.folder / "submitit",
+        folder=sweep.folder / "local",
         threads=recipe.threads,
         gpus=gpus,
         gpus_of_run=of_run,
+        needs_torch=not isinstance(recipe, CommandRecipe),
     )
     return InCommand(site=site, jobs=jobs or most_runs_here(recipe.total_threads, gpus, of_run))
 

@@ -23,12 +23,11 @@ THREAD_VARIABLES = ("OMP_NUM_THREADS", "MKL_NUM_THREADS", "OPENBLAS_NUM_THREADS"
 def train_here(path: Path, budget_gpu_hours: float, warm_starts: Path, visible: str | None) -> None:
     """Train the run in folder `path` with these GPUs of this machine, a list as in CUDA_VISIBLE_DEVICES.
 
-    None removes the variable, so that the run sees all GPUs.
+    None leaves the variable as the sweep has it.
     """
     # The command that started this process blocks Ctrl-C in it; a block would reach the run's own programs.
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGINT})
-    os.environ.pop(VISIBLE_GPUS, None)
     if visible is not None:
         os.environ[VISIBLE_GPUS] = visible
     train_run(path, budget_gpu_hours, warm_starts)

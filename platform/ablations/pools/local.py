@@ -1,43 +1,64 @@
-"""This machine as a site: runs are processes, through submitit's local executor.
+"""This machine as a site: runs are processes that a server forks (`ablations.pools.fork_server`), with GPUs dealt out.
 
-submitit only starts the processes. Each submission has its own folder, because submitit returns old results from a
-folder that is reused. submitit hides all GPUs from a local job that asks for none, so each job is told which are its
-own.
+The server has the environment, the folder and the code with which it was started. If one of them has changed when a run
+starts, a new server takes its place. Runs outlive their server, and both outlive a sweep that is killed.
 """
 
+import json
 import os
 import subprocess
+import sys
+import sysconfig
 import time
 import uuid
+import weakref
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from itertools import takewhile
 from pathlib import Path
+from typing import Any
 
-import submitit
-
+from ablations.home.heartbeat import is_locked
 from ablations.home.home import Home
 from ablations.home.state import ask_to_stop
-from ablations.pools.job import THREAD_VARIABLES, train_here
-from scalerl.process_variables import VISIBLE_GPUS, environment_with
+from ablations.pools.code_snapshot import PACKAGES
+from ablations.pools.fork_server import LOADS_FIRST
+from ablations.pools.job import THREAD_VARIABLES
+from scalerl.process_variables import VISIBLE_GPUS
 
-NO_TIME_LIMIT_MIN = 60 * 24 * 365
+SERVER_END_LIMIT_S = 30.0
+"""Seconds for a server to end, which may still be loading."""
+GPU_DEVICES = ("/dev/nvidiactl", "/dev/dxg", "/dev/kfd")
+"""Devices of which a machine with a GPU for PyTorch has one: Nvidia's, Windows' and AMD's."""
 
 
 @dataclass(kw_only=True)
 class LocalJob:
     """A run's process, and the GPUs assigned to it."""
 
-    process: submitit.Job[None]
+    output: Path
+    """What the process prints before its log is open; locked while the process lives."""
+    server: subprocess.Popen[bytes]
+    log: Path
+    """The server's output."""
     gpus: tuple[str, ...]
     why: str = ""
-    """Empty: this machine gives no reason for killing a process."""
     is_lost: bool = False
-    """False: a process here is not lost with its machine."""
+    """True if the server ended before it started the process."""
 
     def done(self) -> bool:
-        return self.process.done()
+        server_ended = self.server.poll() is not None  # asked first: it may start the process in between
+        if not self.output.exists():
+            if server_ended:
+                self.is_lost, self.why = True, f"the process that starts runs has ended; its output is in {self.log}"
+            return server_ended
+        if is_locked(self.output):
+            return False
+        if self.output.stat().st_size:
+            self.why = f"the process was killed; it printed something before its log was open, see {self.output}"
+        return True
 
 
 @dataclass(kw_only=True)
@@ -45,38 +66,111 @@ class ThisMachine:
     """Starts runs as processes on this machine."""
 
     home: Home
-    submissions: Path
-    """The folder that contains one folder per submission."""
+    folder: Path
+    """The folder for the output of the server, and for one file per started run."""
     threads: int
     """CPU threads per run."""
     gpus: tuple[str, ...] = ()
     """GPUs of this machine; runs share them if there are more runs than GPUs."""
     gpus_of_run: int = 1
     """GPUs that a run can use."""
+    needs_torch: bool = True
+    """True if runs are of our own trainer, so that the server loads torch for them."""
     _jobs: list[LocalJob] = field(default_factory=list)
+    _server: subprocess.Popen[bytes] | None = None
+    _end: Callable[[], object] | None = None
+    """Ends the server, at the latest with the sweep."""
+    _served: Any = None
+    """Environment, folder and code of the server."""
 
     @property
     def name(self) -> str:
         """Empty: this machine needs no mention."""
         return ""
 
+    @property
+    def log(self) -> Path:
+        """The output of the server."""
+        return self.folder / "server.log"
+
     def start(self, run_id: str, budget_gpu_hours: float) -> LocalJob:
         self._jobs = [job for job in self._jobs if not job.done()]
         gpus = dealt(self.gpus, self.gpus_of_run, [gpu for job in self._jobs for gpu in job.gpus])
-        folder = self.submissions / f"{time.strftime('%Y%m%d-%H%M%S')}-{run_id}-{uuid.uuid4().hex[:6]}"
-        executor = submitit.LocalExecutor(folder)
-        executor.update_parameters(timeout_min=NO_TIME_LIMIT_MIN, name=run_id)
-        run = self.home.run(run_id).path
-        threads = {variable: str(self.threads) for variable in THREAD_VARIABLES}
-        with environment_with(threads):
-            visible = ",".join(gpus) if gpus else os.environ.get(VISIBLE_GPUS)
-            process = executor.submit(train_here, run, budget_gpu_hours, self.home.warm_starts, visible)
-        self._jobs.append(LocalJob(process=process, gpus=gpus))
+        self.folder.mkdir(parents=True, exist_ok=True)
+        output = self.folder.absolute() / f"{time.strftime('%Y%m%d-%H%M%S')}-{run_id}-{uuid.uuid4().hex[:6]}.out"
+        order = {
+            "run": str(self.home.run(run_id).path.absolute()),
+            "budget_gpu_hours": budget_gpu_hours,
+            "warm_starts": str(self.home.warm_starts.absolute()),
+            "visible": ",".join(gpus) if gpus else None,
+            "output": str(output),
+        }
+        server = self._server_of_now()
+        assert server.stdin is not None
+        with suppress(BrokenPipeError):  # it has just ended, which the job will say
+            server.stdin.write(json.dumps(order).encode() + b"\n")
+            server.stdin.flush()
+        self._jobs.append(LocalJob(output=output, server=server, log=self.log, gpus=gpus))
         return self._jobs[-1]
 
     def ask_to_stop(self, run_id: str) -> None:
         """Send SIGTERM to the process that trains the run, even if a killed sweep left it behind."""
         ask_to_stop(self.home.run(run_id))
+
+    @property
+    def may_load(self) -> bool:
+        """True if the server can load torch for the runs. With several threads, BLAS starts them as it is loaded."""
+        return self.needs_torch and self.threads == 1 and not self.gpus and can_fork_torch()
+
+    def _server_of_now(self) -> subprocess.Popen[bytes]:
+        """A server with the environment, the folder and the code of now."""
+        environment = os.environ | {variable: str(self.threads) for variable in THREAD_VARIABLES}
+        now = environment, os.getcwd(), code_state()
+        if self._server is None or self._server.poll() is not None or self._served != now:
+            if self._end is not None:
+                self._end()
+            loads = [LOADS_FIRST] if self.may_load else []
+            with self.log.open("ab") as log:
+                self._server = subprocess.Popen(
+                    [sys.executable, "-P", "-u", "-m", "ablations.pools.fork_server", *loads],
+                    stdin=subprocess.PIPE,
+                    stdout=log,
+                    stderr=log,
+                    env=environment,
+                    start_new_session=True,  # a terminal sends Ctrl-C to its own session
+                )
+            self._served, self._end = now, weakref.finalize(self, end_server, self._server)
+        return self._server
+
+
+def end_server(server: subprocess.Popen[bytes]) -> None:
+    """Let a server start what it has been ordered to, and end."""
+    assert server.stdin is not None
+    with suppress(BrokenPipeError):
+        server.stdin.close()
+    with suppress(subprocess.TimeoutExpired):
+        server.wait(SERVER_END_LIMIT_S)
+    server.kill()
+    server.wait()
+
+
+def can_fork_torch() -> bool:
+    """True if a process may load torch and then fork: not beside the driver of a GPU, nor where system libraries start
+    threads, as on macOS."""
+    return sys.platform == "linux" and not any(map(os.path.exists, GPU_DEVICES))
+
+
+def code_state() -> dict[Path, tuple[int, int]]:
+    """Size and time of our sources, and of the folder of installed packages, which pip changes."""
+    found = {}
+    for path in (
+        Path(sysconfig.get_path("purelib")),
+        *(one for root in PACKAGES.values() for one in root.rglob("*.py")),
+    ):
+        with suppress(FileNotFoundError):  # an editor's own file
+            stat = path.stat()
+            found[path] = stat.st_size, stat.st_mtime_ns
+    return found
 
 
 def most_runs_here(threads: int, gpus: Sequence[str], gpus_of_run: int) -> int:

@@ -29,7 +29,7 @@ from ablations.study.sweep import Stop
 
 
 def pool_of(home: Home, folder: Path) -> CommandPool:
-    site = ThisMachine(home=home, submissions=folder / "submitit", threads=1)
+    site = ThisMachine(home=home, folder=folder / "local", threads=1)
     return CommandPool(home=home, site=site, jobs=2, cancelled=Cancellation(folder / "cancelled"))
 
 
@@ -74,7 +74,7 @@ def test_runs_that_are_done_by_their_budget_or_cancelled_are_not_started(tmp_pat
     pool = pool_of(sweep.home, tmp_path)
     pool.add(runs[0].id, BUDGET)
     assert list(pool.work()) == [None]
-    assert not (tmp_path / "submitit").exists()
+    assert not (tmp_path / "local").exists()
 
 
 def test_a_run_that_another_sweep_trains_is_waited_for_until_it_is_stopped(tmp_path):
@@ -86,7 +86,7 @@ def test_a_run_that_another_sweep_trains_is_waited_for_until_it_is_stopped(tmp_p
     assert pool.is_busy(run_id)
     pool.stop(run_id)
     assert list(events) == []
-    assert not (tmp_path / "submitit").exists()
+    assert not (tmp_path / "local").exists()
 
 
 def test_a_run_that_does_not_end_in_time_is_named(tmp_path, paused, monkeypatch):
@@ -188,7 +188,7 @@ def test_the_gpus_of_this_machine_are_those_that_this_process_may_use(tmp_path, 
         assert gpus_here() == ()
 
 
-def test_a_job_sees_the_gpus_of_its_run_which_submitit_hides(tmp_path, paused, monkeypatch):
+def test_a_job_sees_the_gpus_of_its_run(tmp_path, paused, monkeypatch):
     monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "4,5,6")
     # A job imports the module by name; its environment is what it would train with.
     (tmp_path / "sitecustomize.py").write_text(
@@ -197,7 +197,7 @@ def test_a_job_sees_the_gpus_of_its_run_which_submitit_hides(tmp_path, paused, m
     )
     monkeypatch.setenv("PYTHONPATH", str(tmp_path), prepend=":")
     runs = [run.id for run in paused.plan.runs]
-    site = ThisMachine(home=paused.home, submissions=tmp_path / "submitit", threads=1, gpus=("4", "5", "6"))
+    site = ThisMachine(home=paused.home, folder=tmp_path / "local", threads=1, gpus=("4", "5", "6"))
     pool = replace(pool_of(paused.home, tmp_path), site=site, jobs=len(runs))
     for run_id in runs:
         pool.add(run_id, BUDGET)

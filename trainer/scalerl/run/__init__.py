@@ -4,6 +4,7 @@ assemble      builds the parts of a run; the place to plug in another engine
 train         one attempt: the run's lock, its signals, its outcome
 program       one attempt of a program of the user's own; command_line: its arguments and environment
 error_line    why a program failed, from what it printed
+preload       what every run loads, for a process that forks runs
 loop          the training loop, evaluations, checkpoints, the final model
 warm_start    the supervised start, shared by all runs of a scale and seed
 run_folder    the files of a run

@@ -38,6 +38,11 @@ def test_the_first_process_of_an_install_computes_the_bits_of_the_next(tmp_path)
     assert list(tmp_path.rglob("*decode_layer*.nbc"))  # kept where this test says, so compiled by the first
     assert first.stdout == second.stdout
     assert len(first.stdout) == 65
+    loaded = subprocess.run(
+        [sys.executable, "-c", "from scalerl.run.preload import preload; preload()" + PROGRAM],
+        env=environment, capture_output=True, text=True, check=True,
+    )  # fmt: skip
+    assert loaded.stdout == first.stdout
     kept = set(tmp_path.rglob("*.nbc"))
     train = [sys.executable, "-m", "ablations.cli", "train", "scalerl", "--scale", "smoke", "--budget", "0.002"]
     subprocess.run([*train, "--home", str(tmp_path / "home")], env=environment, capture_output=True, check=True)

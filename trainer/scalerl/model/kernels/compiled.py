@@ -29,6 +29,8 @@ COMPILES = "SCALERL_COMPILES_KERNELS"
 """Variable of the process that compiles."""
 CUT_SHORT = (EOFError, pickle.UnpicklingError)
 """What a file raises of which only the beginning was copied or written."""
+_KERNELS: list[Any] = []
+"""The kernels that this process has declared."""
 
 
 def folder_of_code() -> Path:
@@ -91,6 +93,16 @@ class _Kept(FunctionCache):
                     found = found or self._kept(sig, target_context)
         return found
 
+    def signatures(self, target_context: Any) -> list[Any]:
+        """The signatures whose code is kept for this processor."""
+        target_context.refresh()
+        codegen = target_context.codegen()
+        try:
+            keys = list(self._cache_file._load_index())
+        except (OSError, *CUT_SHORT):
+            return []
+        return [key[0] for key in keys if key == self._index_key(key[0], codegen)]
+
     def _kept(self, sig: Any, target_context: Any) -> Any:
         """The kept code; None if there is none, or if its files were cut short, which are then begun anew."""
         try:
@@ -110,7 +122,22 @@ def kernel(function: F, fastmath: set[str] = FASTMATH) -> F:
     """The function, compiled when it is first called; in every process anew if no folder can be written."""
     made: Any = numba.njit(fastmath=fastmath, error_model="numpy", nogil=True)(function)
     made._cache = _Kept(function)
+    _KERNELS.append(made)
     return made
+
+
+def load_kept() -> None:
+    """Load the code kept for the kernels declared so far, and run none of it.
+
+    Kernels that others call are left out: their code is part of the callers', which would use the one loaded by itself
+    instead, and that is compiled, and so rounds, differently.
+    """
+    functions = [(made.py_func.__globals__, name) for made in _KERNELS for name in made.py_func.__code__.co_names]
+    called = [names.get(name) for names, name in functions]
+    for made in _KERNELS:
+        if not any(made is one for one in called):
+            for signature in made._cache.signatures(made.targetctx):
+                made.compile(signature)
 
 
 def _compile_elsewhere(asked: tuple[str, str, Any] | None) -> None:
