@@ -30,6 +30,8 @@ class FoundRun:
     """Rows of training steps."""
     evaluations: Sequence[dict[str, Any]] = ()
     """Evaluation rows that already have the form of the run log; without any, they are made from the curve."""
+    score: str = ""
+    """The columns that its score was read from; empty if the source has just one score."""
     warnings: tuple[str, ...] = ()
     reason: str = ""
     is_stopped: bool = False
@@ -90,6 +92,8 @@ class RunRecord:
     """Number of readings after compute 0."""
     pass_rate: float | None = None
     is_stopped: bool = False
+    score: str = ""
+    """The columns that its score was read from."""
 
     @classmethod
     def of(cls, run_id: str, run: FoundRun) -> "RunRecord":
@@ -111,6 +115,7 @@ class RunRecord:
             reason=run.reason,
             is_stopped=run.is_stopped,
             warnings=run.warnings,
+            score=run.score,
             steps=steps,
             **of_curve,
         )

@@ -8,6 +8,7 @@ from typing import Any
 
 from ablations.errors import AblationsError
 from ablations.imports.found_run import ForeignSource, FoundRun
+from ablations.logs.expression import columns_of
 from ablations.logs.log import Log
 from ablations.logs.meaning import LogMeaning, curve_of_log
 from ablations.logs.naming import Naming
@@ -70,7 +71,8 @@ class LoggedRuns:
             return replace(found, reason="; ".join(dict.fromkeys(filter(None, (of_training, str(error))))))
         off_page = steps_off_page(log, self.meaning)
         evaluations = [row | {"off_page": True} if row["step"] in off_page else row for row in rows_of_curve(curve)]
-        return replace(found, curve=curve, evaluations=evaluations, warnings=tuple(warnings))
+        score = ", ".join(columns_of(self.meaning.resolve_score(log.columns)))
+        return replace(found, curve=curve, evaluations=evaluations, score=score, warnings=tuple(warnings))
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -222,7 +222,13 @@ def _measured(
     )
     curve, warnings = curve_of_log(log, meaning, name=f"{variant}-s{seed}", start=start)
     return FoundRun(
-        place=run.info.run_id, variant=variant, seed=seed, start=start, curve=curve, warnings=tuple(warnings)
+        place=run.info.run_id,
+        variant=variant,
+        seed=seed,
+        start=start,
+        curve=curve,
+        score=", ".join(columns_of(meaning.resolve_score(log.columns))),
+        warnings=tuple(warnings),
     )
 
 

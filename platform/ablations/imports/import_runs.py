@@ -10,7 +10,7 @@ import hashlib
 import json
 import math
 import shutil
-from collections.abc import Iterator, Sequence, Set
+from collections.abc import Iterator, Mapping, Sequence, Set
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass, field
 from functools import cache
@@ -277,6 +277,7 @@ def _planned(
     footing = footing_of({short: _ends(some) for short, some in of_variant.items()}, reference)
     notes = (
         *on_reference,
+        *_on_scores(runs, called),
         *(note for record in records for note in record.notes),
         *(f"A run is left out: {run.reason}." for run in every if run.id not in kept),
         *_on_ends(runs, order.compute_name),
@@ -336,6 +337,26 @@ def _window(settings: FitSettings, before: Plan | None) -> dict[str, Any]:
             "ceiling": settings.ceiling,
         },
     }
+
+
+def _on_scores(runs: Sequence[RunRecord], called: Mapping[str, str]) -> list[str]:
+    """A note if the scores of the runs come from several columns, with the variants of each."""
+    of_scores: dict[str, dict[str, None]] = {}
+    for run in runs:
+        if run.score and run.last_compute is not None:
+            of_scores.setdefault(run.score, {})[called[run.variant]] = None
+    if len(of_scores) < 2:
+        return []
+    listed = []
+    for score, variants in [*of_scores.items()][:MOST_SAID]:
+        names = [*variants]
+        more = f" and {len(names) - MOST_SAID} more" if len(names) > MOST_SAID else ""
+        listed.append(f"{score} in {', '.join(names[:MOST_SAID])}{more}")
+    more = f"; and {len(of_scores) - MOST_SAID} more" if len(of_scores) > MOST_SAID else ""
+    return [
+        f"The scores come from {len(of_scores)} columns: {'; '.join(listed)}{more}. Unless they are of one held-out "
+        "set, differences between runs are differences between sets; choose a column that all runs have with --score."
+    ]
 
 
 def _on_ends(runs: Sequence[RunRecord], compute_name: str) -> list[str]:

@@ -65,9 +65,10 @@ def thinning_note(step: np.ndarray, values: np.ndarray, name: str, *, is_of_each
         return ""
     place = int(np.argmax(apart > 1))
     first = logged[place] - apart[place] + 1
+    joined = "join it with the log that it continues, the earlier one first, " if missing == apart[0] - 1 else ""
     said = (
         f"{name} is missing at {counted(missing, 'step')} up to step {logged[-1]:g}, the first of them {first:g}, so "
-        "the compute is too low; export the whole history, or sum the time in another way with --compute"
+        f"the compute is too low; export the whole history, {joined}or sum the time in another way with --compute"
     )
     usual = 1.0 if is_of_each_step else float(np.median(apart))
     if np.sum(np.maximum(apart - usual, 0.0)) > MOST_MISSING * logged[-1]:

@@ -517,6 +517,29 @@ def test_runs_whose_times_are_in_milliseconds_or_whose_scores_are_divided_twice_
         assert "slow: 2 of 2 seeds took 1,000 times more compute a step than the other runs" in said
 
 
+def test_scores_of_different_columns_are_said_with_the_variants_of_each(tmp_path):
+    for variant, score in (("a", SCORE), ("b", "val-core/aime/acc/mean@32"), ("c", SCORE)):
+        rows = [{"step": step, "perf/time_per_step": 60} | ({score: step / 200} if step % 10 == 0 else {})
+                for step in range(101)]  # fmt: skip
+        written(tmp_path / f"{variant}-s0.jsonl", rows)
+    found = study_of_logs(sorted(tmp_path.glob("*.jsonl")), LogMeaning(trainer="verl", gpus=1))
+    assert found.notes[0] == (
+        f"The scores come from 2 columns: {SCORE} in a, c; val-core/aime/acc/mean@32 in b. Unless they are of one "
+        "held-out set, differences between runs are differences between sets; choose a column that all runs have with "
+        "--score."
+    )
+    one = study_of_logs([tmp_path / "a-s0.jsonl", tmp_path / "c-s0.jsonl"], LogMeaning(trainer="verl", gpus=1))
+    assert one.notes == ()
+
+
+def test_a_log_that_continues_another_is_left_out_with_the_advice_to_join_both(tmp_path):
+    rows = [{"step": step, "s": 60.0, "acc": step / 100} for step in range(41, 81)]
+    with pytest.raises(
+        AblationsError, match=r"the first of them 1, .* whole history, join it with the log that it continues"
+    ):
+        curve_of(tmp_path, rows, compute="cumsum(s)")
+
+
 def test_a_longer_run_that_is_seldom_evaluated_is_not_compared_by_lines_between_far_evaluations(tmp_path):
     """Both variants follow one curve; one is evaluated every 10 of 200 steps, the other every 400 of 4,000."""
     for variant, last, every in (("often", 200, 10), ("seldom", 4000, 400)):
