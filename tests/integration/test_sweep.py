@@ -31,6 +31,7 @@ LEFT_BY_OTHER_SWEEPS = {
         f"sweeps/<name>/{name}"
         for name in (
             "repeated_runs/<key>.msgpack",
+            "remarks/<key>.msgpack",
             "forecasts/<key>.msgpack",
             "past_forecasts/<key>.msgpack",
             "with/<name>/",

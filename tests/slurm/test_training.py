@@ -22,7 +22,7 @@ def test_runs_that_a_higher_partition_sends_back_to_the_queue_have_the_numbers_o
     # Pushes to MLflow take longer than the rest.
     pushed = []
     monkeypatch.setattr(Tracker, "look", lambda *_: None)
-    monkeypatch.setattr(Tracker, "finish", lambda *_: pushed.append("finished"))
+    monkeypatch.setattr(Tracker, "begin_last", lambda *_: pushed.append("finished"))
     study.write(resources="partition: low")
     study.file.write_text(study.file.read_text().replace("    off_policy:\n", ""))
     study.submit()

@@ -25,7 +25,7 @@ from ablations.cli.options import (
     files_begun,
 )
 from ablations.cli.output import command_given, console, own_command, print_json
-from ablations.cli.training import TrainingOptions, train_runs
+from ablations.cli.training import TrainingOptions, trained
 from ablations.cli.unfinished import unfinished_code
 from ablations.errors import AblationsError, Place
 from ablations.files.lookup import files_of, find_file
@@ -161,8 +161,8 @@ def train_one(
         if not options.as_json:
             show_claims(study, started, out)
         return study_for_scripts(study, started)
-    is_over = train_runs(study, started, file=file, options=options, out=out)
-    return started if is_over else None
+    with trained(study, started, file=file, options=options, out=out) as is_over:
+        return started if is_over else None
 
 
 def designed(

@@ -29,7 +29,7 @@ from ablations.cli.options import (
     files_begun,
 )
 from ablations.cli.output import command_given, console, own_command, pages_command, print_json, warn
-from ablations.cli.training import TrainingOptions, train_runs
+from ablations.cli.training import TrainingOptions, trained
 from ablations.cli.unfinished import unfinished_code
 from ablations.errors import AblationsError
 from ablations.home.home import find_home
@@ -144,10 +144,11 @@ def sweep_once(file: Path, scale: str | None, sets: Sequence[str], options: Trai
         if options.executor == "slurm" and not as_json:
             show_cost(study, started, options.jobs)
         return 0
-    if not train_runs(study, started, file=file, options=options, out=out):
-        return 0
-    started = started.reread()  # a search has added its trials
-    conclude(started, out, as_json)
+    with trained(study, started, file=file, options=options, out=out) as is_over:
+        if not is_over:
+            return 0
+        started = started.reread()  # a search has added its trials
+        conclude(started, out, as_json)
     return unfinished_code(started, also_failed=(State.STALE,))
 
 

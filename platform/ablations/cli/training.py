@@ -34,6 +34,7 @@ from ablations.status.progress import run_rows, to_json
 from ablations.study.expand import Study
 from ablations.study.side_effects import side_effects
 from ablations.terminal.screen import Screen
+from ablations.tracking.beside_a_sweep import Tracker
 from scalerl.recipe.command import CommandRecipe
 
 NEXT = (("follow", "status --watch"), ("table", "compare"), ("end", "cancel"))
@@ -60,12 +61,16 @@ class TrainingOptions:
     as_json: bool
 
 
-def train_runs(study: Study, started: StartedSweep, *, file: Path, options: TrainingOptions, out: Screen) -> bool:
+@contextmanager
+def trained(
+    study: Study, started: StartedSweep, *, file: Path, options: TrainingOptions, out: Screen
+) -> Iterator[bool]:
     """Train what a sweep lacks, after the quick checks; Ctrl-C, SIGTERM and SIGHUP end the command with NOT_FINISHED.
 
+    Yields True if all runs have ended; leaving then waits for the last push to MLflow, so that results come first.
     False if jobs go on without the command; the commands to use in the meantime are then printed.
     """
-    where = executor_of(study, started, options, out)
+    where, tracker = executor_of(study, started, options, out), Tracker(started, options.tracking_uri)
     try:
         # Handle SIGTERM and the end of a terminal like Ctrl-C, so that no job here outlives the sweep that started it.
         with handled(signal.default_int_handler, signal.SIGTERM, signal.SIGHUP), ended_in_time():
@@ -73,15 +78,16 @@ def train_runs(study: Study, started: StartedSweep, *, file: Path, options: Trai
             recipes = {one.name: one.recipe for one in study.variants if one.name in missing}
             effects = side_effects(study) if recipes else []
             refuse_early(recipes, out, trains_here=options.executor == "local", of_study=effects)
-            run_sweep(study, started, file=file, executor=where, tracking_uri=options.tracking_uri, console=out)
+            run_sweep(study, started, file=file, executor=where, tracker=tracker, console=out)
     except KeyboardInterrupt:
         out.print(where.interrupted)
         raise typer.Exit(NOT_FINISHED) from None
     started = started.reread()  # a search has added its trials
-    if not where.outlives_command or all_ended(started, run_rows(started)):
-        return True
-    where_next(started, out, options.as_json)
-    return False
+    is_over = not where.outlives_command or all_ended(started, run_rows(started))
+    if not is_over:
+        where_next(started, out, options.as_json)
+    yield is_over
+    tracker.finish(out)
 
 
 @contextmanager

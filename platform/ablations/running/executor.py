@@ -40,9 +40,9 @@ class Executor(ABC):
     def pool(self, sweep: StartedSweep, console: Console) -> Pool:
         """The pool that trains the sweep's runs."""
 
-    def train(self, study: Study, sweep: StartedSweep, tracking_uri: str | None, console: Console) -> None:
+    def train(self, study: Study, sweep: StartedSweep, tracker: Tracker, console: Console) -> None:
         """Train the runs that have not reached the budget, or hand them to jobs that outlive the command."""
-        train_missing(study, sweep, self.pool(sweep, console), tracking_uri, console)
+        train_missing(study, sweep, self.pool(sweep, console), tracker, console)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -66,7 +66,7 @@ class InCommand(Executor):
         )
 
 
-def train_missing(study: Study, sweep: StartedSweep, pool: Pool, tracking_uri: str | None, console: Console) -> None:
+def train_missing(study: Study, sweep: StartedSweep, pool: Pool, tracker: Tracker, console: Console) -> None:
     """Train the runs that have not reached the budget, and keep MLflow up to date."""
     from ablations.steering.steering import Steering  # loads SciPy, which --dry-run does without
 
@@ -75,7 +75,7 @@ def train_missing(study: Study, sweep: StartedSweep, pool: Pool, tracking_uri: s
     missing = steering.begin()
     for run_id in steering.stopped:  # stopped by a killed sweep, whose jobs live on
         pool.stop(run_id)
-    tracker, notifier = Tracker(sweep, tracking_uri), Notifier(console)
+    notifier = Notifier(console)
     if missing:
         say(console, f"{sweep.name}: {len(missing)} of {counted(len(names), 'run')} to train{pool.where}")
         for run_id in missing:
@@ -94,4 +94,4 @@ def train_missing(study: Study, sweep: StartedSweep, pool: Pool, tracking_uri: s
         say(console, f"{sweep.name}: {summary(sweep.plan, rows)}")
     if sweep.plan.stop is not None:  # the stopped runs with the reasons
         console.print(TerminalTable.of(status_table(sweep, run_rows(sweep))))
-    tracker.finish(console)
+    tracker.begin_last()

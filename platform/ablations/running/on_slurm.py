@@ -76,10 +76,10 @@ class OnSlurm(Executor):
             after=self.after,
         )
 
-    def train(self, study: Study, sweep: StartedSweep, tracking_uri: str | None, console: Console) -> None:
+    def train(self, study: Study, sweep: StartedSweep, tracker: Tracker, console: Console) -> None:
         """Submit every run that is neither done nor queued; keep running only if the sweep has decisions to make."""
         if sweep.plan.stop is not None:
-            super().train(study, sweep, tracking_uri, console)
+            super().train(study, sweep, tracker, console)
             return
         pool = self.pool(sweep, console)
         for run in sweep.plan.runs:
@@ -89,7 +89,7 @@ class OnSlurm(Executor):
         rows = run_rows(sweep)
         say(console, f"{sweep.name}: {summary(sweep.plan, rows)}")
         if all_ended(sweep, rows):
-            Tracker(sweep, tracking_uri).finish(console)
+            tracker.begin_last()
 
 
 def retry_runs(sweep: StartedSweep, rows: list[RunRow], *, states: Iterable[State]) -> Iterator[str]:

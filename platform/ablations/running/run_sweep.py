@@ -17,6 +17,7 @@ from ablations.running.executor import Executor
 from ablations.search.loop import prepare_search, resume, train_trials
 from ablations.status.live_table import say
 from ablations.study.expand import Study
+from ablations.tracking.beside_a_sweep import Tracker
 from scalerl.credentials import without_secrets
 from scalerl.durable import write_atomically
 
@@ -27,10 +28,10 @@ def run_sweep(
     *,
     file: Path,
     executor: Executor,
-    tracking_uri: str | None,
+    tracker: Tracker,
     console: Console,
 ) -> None:
-    """Train what is missing and update MLflow; if the jobs need no command, submit them and return.
+    """Train what is missing and begin the last push to MLflow; if the jobs need no command, submit them and return.
 
     Raises AblationsError if the home folder is not writable, the address of a webhook is missing, or another process
     runs the sweep.
@@ -43,11 +44,11 @@ def run_sweep(
             executor.ask(search.sweep, search.record.num_to_come * len(study.sweep.seeds))
             prepare_search(search)
             say_declared(search.sweep, prepare(search.study, search.sweep, file), console)
-            train_trials(search, executor.pool(search.sweep, console), executor.jobs, tracking_uri, console)
+            train_trials(search, executor.pool(search.sweep, console), executor.jobs, tracker, console)
             return
         executor.ask(sweep)
         say_declared(sweep, prepare(study, sweep, file), console)
-        executor.train(study, sweep, tracking_uri, console)
+        executor.train(study, sweep, tracker, console)
 
 
 @contextmanager

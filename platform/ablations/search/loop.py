@@ -145,7 +145,7 @@ def prepare_search(state: SearchState) -> None:
     state.record.write(state.sweep.folder)
 
 
-def train_trials(state: SearchState, pool: Pool, jobs: int, tracking_uri: str | None, console: Console) -> None:
+def train_trials(state: SearchState, pool: Pool, jobs: int, tracker: Tracker, console: Console) -> None:
     """Train the reference and the trials, `jobs` runs at a time, and keep MLflow up to date."""
     from ablations.search.optuna_study import OptunaStudy  # loads Optuna
 
@@ -153,7 +153,7 @@ def train_trials(state: SearchState, pool: Pool, jobs: int, tracking_uri: str | 
     optuna = OptunaStudy(state.search, state.space, maximised)
     loop = TrialLoop(state=state, jobs=jobs, console=console, pool=pool, optuna=optuna)
     loop.start()
-    tracker, notifier = Tracker(loop.state.sweep, tracking_uri), Notifier(console)
+    notifier = Notifier(console)
     with LiveStatus(console) as progress, closing(pool.work()) as events:
         for event in events:
             if event:
@@ -166,7 +166,7 @@ def train_trials(state: SearchState, pool: Pool, jobs: int, tracking_uri: str | 
     rows = run_rows(loop.state.sweep)
     notifier.look(loop.state.sweep, rows, now=True)
     say(console, f"{state.plan.sweep}: {summary(loop.state.plan, rows)}")
-    tracker.finish(console)
+    tracker.begin_last()
 
 
 @dataclass(kw_only=True)

@@ -51,6 +51,9 @@ class Tracker:
         self._num_ended: int | None = None
         self._began = clock()
         """Start of the last push; of the sweep before the first."""
+        self._is_over = False
+        self._last: subprocess.Popen[str] | None = None
+        """A push that began after all runs had ended."""
 
     def look(self, states: Iterable[RunState]) -> None:
         """Start a synchroniser if more of the runs have ended than at its last start, none is running, and a minute has
@@ -75,23 +78,33 @@ class Tracker:
             stdin=subprocess.DEVNULL,
         )
 
+    def begin_last(self) -> None:
+        """Start the last push without waiting for it; while another runs, that is left to `finish`."""
+        self._is_over = True
+        is_pushing = self._process is not None and self._process.poll() is None
+        if not is_pushing and not is_current(self._sweep.reread(), self._uri):
+            self._last = self._start()
+
     def finish(self, console: Console) -> None:
-        """Bring MLflow up to date and report the remaining rows."""
+        """After `begin_last`, bring MLflow up to date and report the remaining rows; else do nothing."""
         sweep = self._sweep.reread()  # a search has made its plan longer
-        if is_current(sweep, self._uri):
+        if not self._is_over or (self._last is None and is_current(sweep, self._uri)):
             return
-        console.print(f"pushing the last results to MLflow, for at most {2 * SYNC_LIMIT_S:g} s", soft_wrap=True)
+        if self._last is None or self._last.poll() is None:
+            console.print(f"pushing the last results to MLflow, for at most {2 * SYNC_LIMIT_S:g} s", soft_wrap=True)
+        waited_for = self._last or self._process
         try:
-            if self._process:
-                self._process.communicate(timeout=SYNC_LIMIT_S)
-            self._process = self._start()
-            output, _ = self._process.communicate(timeout=SYNC_LIMIT_S)
+            if self._last is None:
+                if self._process:
+                    self._process.communicate(timeout=SYNC_LIMIT_S)
+                waited_for = self._last = self._start()
+            output, _ = self._last.communicate(timeout=SYNC_LIMIT_S)
             said = output.strip().splitlines()[-1] if output.strip() else "MLflow: the push printed nothing"
             console.print(said, markup=False, highlight=False, soft_wrap=True)
         except subprocess.TimeoutExpired:
-            assert self._process is not None
-            self._process.kill()
-            self._process.wait()
+            assert waited_for is not None
+            waited_for.kill()
+            waited_for.wait()
             command = f"platform sync {sweep.name}{sweep.home.end_of_command}"
             console.print(f"MLflow did not answer in time; `{command}` pushes the rest later", soft_wrap=True)
 

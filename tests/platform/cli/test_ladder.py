@@ -34,7 +34,7 @@ def trained(fitted, tmp_path, monkeypatch):
 @pytest.fixture
 def unsynced(monkeypatch):
     """No push to MLflow, which takes longer than the rest."""
-    monkeypatch.setattr("ablations.tracking.beside_a_sweep.Tracker.finish", lambda tracker, console: None)
+    monkeypatch.setattr("ablations.tracking.beside_a_sweep.Tracker.begin_last", lambda tracker: None)
 
 
 def platform(*arguments, code=0):

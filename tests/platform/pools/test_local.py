@@ -26,6 +26,7 @@ from ablations.pools.local import ThisMachine, dealt, gpus_here
 from ablations.running import executor
 from ablations.status.progress import run_rows
 from ablations.study.sweep import Stop
+from ablations.tracking.beside_a_sweep import Tracker
 
 
 def pool_of(home: Home, folder: Path) -> CommandPool:
@@ -138,7 +139,6 @@ def test_a_run_that_a_killed_sweep_left_training_takes_one_of_the_places(tmp_pat
 
 
 def test_a_sweep_that_starts_again_asks_the_runs_it_had_stopped(tmp_path, monkeypatch):
-    monkeypatch.setattr(executor.Tracker, "finish", lambda *_: None)
     home = make_home(tmp_path, fraction=0.9, state="cancelled").home
     steering, sweep = steered(home, Stop(gain_below=0.05))
     (reference,) = steering.begin()
@@ -150,7 +150,9 @@ def test_a_sweep_that_starts_again_asks_the_runs_it_had_stopped(tmp_path, monkey
         assert row.state.message.endswith("; still training")
         console = Console(quiet=True)
         # Nothing is missing.
-        executor.train_missing(steering._study, sweep, pool_of(home, tmp_path), None, console)
+        monkeypatch.setattr(Tracker, "begin_last", lambda _: None)
+        tracker = Tracker(sweep, None)
+        executor.train_missing(steering._study, sweep, pool_of(home, tmp_path), tracker, console)
         assert process.wait(timeout=10) == -signal.SIGTERM
 
 

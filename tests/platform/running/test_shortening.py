@@ -73,7 +73,7 @@ def test_what_was_planned_but_never_trained_is_not_missed(home, tmp_path):
 
 
 def test_the_command_refuses_until_it_is_told_to_shorten_and_every_output_says_that_it_did(home, tmp_path, monkeypatch):
-    monkeypatch.setattr("ablations.tracking.beside_a_sweep.Tracker.finish", lambda tracker, console: None)
+    monkeypatch.setattr("ablations.tracking.beside_a_sweep.Tracker.begin_last", lambda tracker: None)
 
     def platform(*arguments: str):
         command = ["sweep", str(tmp_path / "before.yaml"), "--budget", "0.5", f"--home={home.path}", *arguments]

@@ -2,9 +2,11 @@
 
 import sys
 from dataclasses import dataclass
+from io import StringIO
 
 import pytest
 from fixtures_home import make_home
+from rich.console import Console
 from waiting import wait_until
 
 from ablations.home.state import RunState, State
@@ -24,7 +26,7 @@ class Clock:
 def pushes(tmp_path, monkeypatch):
     """A function that counts the pushes; each adds a line to a file."""
     lines = tmp_path / "pushes"
-    program = f"open({str(lines)!r}, 'a').write('push\\n')"
+    program = f"open({str(lines)!r}, 'a').write('push\\n'); print('pushed')"
     monkeypatch.setattr(beside_a_sweep, "sync_command", lambda _: [sys.executable, "-c", program])
     return lambda: len(lines.read_text().splitlines()) if lines.exists() else 0
 
@@ -54,3 +56,40 @@ def test_a_push_begins_once_a_run_has_ended_and_a_minute_has_passed(tmp_path, pu
     looked(301.0, 5)
     wait_until(lambda: pushes() == 2, "the second push")
     tracker._process.communicate()
+
+
+@pytest.fixture
+def said():
+    """A console whose text the test reads."""
+    return Console(file=StringIO(), width=200)
+
+
+def test_the_last_push_runs_while_results_are_read_and_is_the_only_one(tmp_path, pushes, said):
+    tracker = Tracker(make_home(tmp_path / "home"), None)
+    tracker.begin_last()
+    wait_until(lambda: pushes() == 1, "the last push")
+    tracker.finish(said)
+    assert said.file.getvalue().splitlines()[-1] == "pushed"
+    assert pushes() == 1
+
+
+def test_a_push_that_began_before_the_end_is_followed_by_another(tmp_path, pushes, said):
+    clock = Clock()
+    tracker = Tracker(make_home(tmp_path / "home"), None, clock)
+    tracker.look(states(0))
+    clock.now += 60.0
+    running = [sys.executable, "-c", "input(); print('the first')"]
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(beside_a_sweep, "sync_command", lambda _: running)
+        patch.setattr(beside_a_sweep.subprocess, "DEVNULL", beside_a_sweep.subprocess.PIPE)
+        tracker.look(states(1))
+    tracker.begin_last()
+    assert pushes() == 0
+    tracker.finish(said)  # closes the input of the first, which then ends
+    assert pushes() == 1
+    assert said.file.getvalue().splitlines()[-1] == "pushed"
+
+
+def test_without_a_last_push_there_is_nothing_to_wait_for(tmp_path, pushes, said):
+    Tracker(make_home(tmp_path / "home"), None).finish(said)
+    assert (pushes(), said.file.getvalue()) == (0, "")
