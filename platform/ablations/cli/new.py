@@ -7,11 +7,12 @@ from typing import Annotated
 import typer
 
 from ablations.cli.options import files_begun
-from ablations.cli.output import console, own_command
+from ablations.cli.output import console
 from ablations.errors import AblationsError
 from ablations.files.lookup import FileKind, files_of
 from ablations.nearest_name import did_you_mean
 from ablations.study.names import nameable
+from ablations.terminal.own_command import own_command
 from scalerl.durable import naming
 
 AGENT_FILES = Path(__file__).parent / "agent"

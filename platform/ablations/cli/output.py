@@ -5,7 +5,6 @@ import os
 import shlex
 import sys
 from collections.abc import Mapping, Sequence
-from pathlib import Path
 from typing import Any
 
 import typer
@@ -16,6 +15,7 @@ from ablations.errors import AblationsError
 from ablations.home.home import Home
 from ablations.report.documents.blocks import Cell, table_of_rows
 from ablations.report.writers.terminal import print_document
+from ablations.terminal.own_command import as_called, own_command
 from ablations.terminal.screen import Screen
 from ablations.terminal.visible import made_visible
 from scalerl.credentials import command_without_secrets, without_secrets
@@ -35,7 +35,7 @@ def console(*, stderr: bool = False) -> Screen:
 
 def tell(text: str, *, end: str = "\n") -> None:
     """Print plain text on standard output and flush; control characters are made visible, passwords are hidden."""
-    print(made_visible(without_secrets(text)), end=end, flush=True)
+    print(as_called(made_visible(without_secrets(text))), end=end, flush=True)
 
 
 def print_rows(rows: Sequence[Mapping[str, Cell | str]], **given: Any) -> None:
@@ -67,12 +67,6 @@ def ask(question: str, *, without_terminal: str) -> None:
         raise AblationsError(without_terminal)
     if not typer.confirm(question):
         raise typer.Exit(WRONG_INPUT)
-
-
-def own_command() -> str:
-    """The name by which the user called `platform`, so that printed commands can be pasted."""
-    called = Path(sys.argv[0])
-    return shlex.quote(sys.argv[0]) if called.name == "platform" and called.parent != Path() else "platform"
 
 
 def command_given(home: Home, *, scale: str | None = None, study: str = "") -> str:

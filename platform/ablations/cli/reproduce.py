@@ -24,7 +24,7 @@ from ablations.cli.options import (
     YesOption,
     files_begun,
 )
-from ablations.cli.output import command_given, console, own_command, print_json
+from ablations.cli.output import command_given, console, print_json
 from ablations.cli.training import TrainingOptions, trained
 from ablations.cli.unfinished import unfinished_code
 from ablations.errors import AblationsError, Place
@@ -36,6 +36,7 @@ from ablations.home.started_sweep import StartedSweep, read_sweep
 from ablations.running.make_plan import make_plan, sweep_name
 from ablations.running.shortening import sized
 from ablations.study.expand import Study, expand, with_seeds
+from ablations.terminal.own_command import own_command
 from ablations.terminal.screen import Screen
 from ablations.text import at_scale, compute_text, counted
 from scalerl.errors import ScaleRLError

@@ -28,7 +28,7 @@ from ablations.cli.options import (
     YesOption,
     files_begun,
 )
-from ablations.cli.output import command_given, console, own_command, pages_command, print_json, warn
+from ablations.cli.output import command_given, console, pages_command, print_json, warn
 from ablations.cli.training import TrainingOptions, trained
 from ablations.cli.unfinished import unfinished_code
 from ablations.errors import AblationsError
@@ -46,6 +46,7 @@ from ablations.search.tables import note, trials_table
 from ablations.study.expand import expand
 from ablations.study.resolve import load_resolved
 from ablations.study.side_effects import side_effects
+from ablations.terminal.own_command import own_command
 from ablations.terminal.progress_bar import progress_bar
 from ablations.terminal.screen import Screen
 

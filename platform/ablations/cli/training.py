@@ -14,7 +14,7 @@ from ablations.cli.check import refuse_early
 from ablations.cli.dry_run import checked_submission
 from ablations.cli.exit_codes import NOT_FINISHED
 from ablations.cli.options import ExecutorName
-from ablations.cli.output import ask, own_command, print_json
+from ablations.cli.output import ask, print_json
 from ablations.errors import AblationsError
 from ablations.home.home import Home
 from ablations.home.started_sweep import StartedSweep
@@ -33,6 +33,7 @@ from ablations.slurm.limits import check_home_path
 from ablations.status.progress import run_rows, to_json
 from ablations.study.expand import Study
 from ablations.study.side_effects import side_effects
+from ablations.terminal.own_command import own_command
 from ablations.terminal.screen import Screen
 from ablations.tracking.beside_a_sweep import Tracker
 from scalerl.recipe.command import CommandRecipe

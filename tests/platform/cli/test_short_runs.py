@@ -153,6 +153,12 @@ def test_a_run_that_a_rule_stopped_counts_for_the_ceiling_and_is_no_error(tmp_pa
     assert "ended early" not in results.verdicts(name)
 
 
+def again(sweep: StartedSweep) -> str:
+    """The command for the home folder that the runs were copied into."""
+    file = sweep.plan.command.split()[2]
+    return f"`platform sweep {file} --home {sweep.home.path}`"
+
+
 def test_why_levels_are_read_early_is_not_put_down_to_runs_that_went_on_a_little(tmp_path, whole):
     sweep = whole
     for number, (end, seeds) in enumerate([(900.0, (0, 1, 2)), (825.0, (1,))]):
@@ -164,8 +170,7 @@ def test_why_levels_are_read_early_is_not_put_down_to_runs_that_went_on_a_little
     assert remark.text == (
         "Levels are read at 825 of 1,875 modelled GPU-hours; fewer than half of the runs got much farther."
     )
-    num_runs = len(results.runs)
-    assert next_steps(results) == [f"`{sweep.plan.command}` continues {num_runs} runs, which failed."]
+    assert next_steps(results) == [f"{again(sweep)} continues {len(results.runs)} runs, which failed."]
 
 
 @pytest.mark.parametrize("place", ["variant", "reference"])
@@ -186,7 +191,7 @@ def test_if_every_run_of_one_side_ended_early_the_compute_stands_at_every_number
         assert not level.is_held
         assert name not in headline(results)[0]
         assert f"{name} has not reached 1,875 modelled GPU-hours: " in " ".join(headline(results))
-        assert next_steps(results)[0] == f"`{sweep.plan.command}` continues 3 runs, which failed."
+        assert next_steps(results)[0] == f"{again(sweep)} continues 3 runs, which failed."
         assert not any(f"{level.cell}*" in text for _, text in outputs(sweep, name))
         assert data["leader"]["variant"] != name
         assert name not in (data["leader"]["runner_up"], *data["leader"]["not_ruled_out"])

@@ -21,6 +21,7 @@ from rich.console import Console, ConsoleOptions
 from rich.text import Text
 
 from ablations.report.documents.blocks import Column, Kind, Table, Tone
+from ablations.terminal.own_command import as_called
 from ablations.terminal.visible import made_visible
 
 TONE_STYLES: dict[Tone, str] = {"": "", "good": "green", "bad": "red", "mixed": "yellow", "faint": "dim"}
@@ -60,10 +61,10 @@ class TerminalTable:
 
     def __rich_console__(self, console: Console, options: ConsoleOptions) -> Iterator[Text]:
         if self.title:
-            yield Text(made_visible(self.title), style="italic")
+            yield Text(as_called(made_visible(self.title)), style="italic")
         if self.texts:
             yield from self._laid_out(options.max_width)
-        yield from (Text(made_visible(note), style="dim italic") for note in self.notes if note)
+        yield from (Text(as_called(made_visible(note)), style="dim italic") for note in self.notes if note)
 
     def _laid_out(self, width: int) -> Iterator[Text]:
         kinds = {column.kind for column in self.columns[1:]}
