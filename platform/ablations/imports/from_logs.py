@@ -8,7 +8,6 @@ from typing import Any
 
 from ablations.errors import AblationsError
 from ablations.imports.found_run import ForeignSource, FoundRun
-from ablations.logs.expression import columns_of
 from ablations.logs.log import Log
 from ablations.logs.meaning import LogMeaning, curve_of_log
 from ablations.logs.naming import Naming
@@ -71,7 +70,7 @@ class LoggedRuns:
             return replace(found, reason="; ".join(dict.fromkeys(filter(None, (of_training, str(error))))))
         off_page = steps_off_page(log, self.meaning)
         evaluations = [row | {"off_page": True} if row["step"] in off_page else row for row in rows_of_curve(curve)]
-        score = ", ".join(columns_of(self.meaning.resolve_score(log.columns)))
+        score = self.meaning.score_name(log.columns)
         return replace(found, curve=curve, evaluations=evaluations, score=score, warnings=tuple(warnings))
 
 

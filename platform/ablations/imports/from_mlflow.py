@@ -227,7 +227,7 @@ def _measured(
         seed=seed,
         start=start,
         curve=curve,
-        score=", ".join(columns_of(meaning.resolve_score(log.columns))),
+        score=meaning.score_name(log.columns),
         warnings=tuple(warnings),
     )
 

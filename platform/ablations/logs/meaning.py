@@ -109,6 +109,13 @@ class LogMeaning:
         """The expression of just the score."""
         return parse(self.score or _score(self.preset, columns), columns, option="--score")
 
+    def score_name(self, columns: Collection[str]) -> str:
+        """The columns of the score, and those whose sum it is: `eval_reward (of eval_rewards/acc/mean)`."""
+        names = list(dict.fromkeys(columns_of(self.resolve_score(columns))))
+        is_sum = self.preset is not None and any(name in self.preset.scores for name in names)
+        parts = self.preset.summand_columns(columns) if self.preset is not None and is_sum else []
+        return ", ".join(names) + (f" (of {', '.join(parts)})" if parts else "")
+
     def _resolve_compute(self, columns: Collection[str]) -> Expression:
         if self.compute:
             return parse(self.compute, columns, option="--compute")

@@ -46,9 +46,14 @@ class Preset:
         columns = sorted(columns)
         others = {column for name in self.not_scores for column in _named(name, columns)}
         found = [column for name in self.scores for column in _named(name, columns)]
-        summands = [column for name in self.summands for column in _named(name, columns)]
+        summands = self.summand_columns(columns)
         found += summands[1:] and summands
         return [column for column in dict.fromkeys(found) if column not in others]
+
+    def summand_columns(self, columns: Iterable[str]) -> list[str]:
+        """The columns whose sum is a score, in order."""
+        columns = sorted(columns)
+        return [column for name in self.summands for column in _named(name, columns)]
 
     def time_columns(self, columns: Collection[str]) -> list[str]:
         """The columns whose sum is the time of a step; empty if there is none."""

@@ -532,6 +532,24 @@ def test_scores_of_different_columns_are_said_with_the_variants_of_each(tmp_path
     assert one.notes == ()
 
 
+def test_a_reward_of_trl_that_is_the_sum_of_other_functions_is_another_score(tmp_path):
+    for variant, more in (("a", {}), ("b", {"eval_rewards/format/mean": 0.1})):
+        rows = []
+        for step in range(1, 101):
+            rows.append({"step": step, "step_time": 60.0, "reward": 0.5})
+            if step % 10 == 0:
+                score = {"eval_rewards/acc/mean": step / 200} | more
+                rows.append({"step": step, "eval_reward": sum(score.values())} | score)
+        written(tmp_path / f"{variant}-s0.jsonl", rows)
+    paths = sorted(tmp_path.glob("*.jsonl"))
+    found = study_of_logs(paths, LogMeaning(trainer="trl", gpus=1, score="eval_reward"))
+    assert found.notes[0].startswith(
+        "The scores come from 2 columns: eval_reward (of eval_rewards/acc/mean) in a; eval_reward (of "
+        "eval_rewards/acc/mean, eval_rewards/format/mean) in b. Unless"
+    )
+    assert study_of_logs(paths, LogMeaning(trainer="trl", gpus=1, score="eval_rewards/acc/mean")).notes == ()
+
+
 def test_a_log_that_continues_another_is_left_out_with_the_advice_to_join_both(tmp_path):
     rows = [{"step": step, "s": 60.0, "acc": step / 100} for step in range(41, 81)]
     with pytest.raises(
