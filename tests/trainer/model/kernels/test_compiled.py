@@ -12,16 +12,20 @@ from ablations.pools.code_snapshot import take_snapshot
 PROGRAM = """
 import hashlib, torch
 from scalerl.model.llama import Llama
+from scalerl.model.policy import FP32, Precision
 from scalerl.recipe import LlamaModel
 
 torch.set_num_threads(1)
-policy = Llama(LlamaModel(hidden=64, layers=2, heads=2, mlp=128), 30, torch.device("cpu"))
-policy.init_weights(torch.Generator().manual_seed(0))
 tokens, found = torch.randint(0, 30, (12, 32), generator=torch.Generator().manual_seed(1)), hashlib.sha256()
-with torch.inference_mode():
-    cache = policy.new_cache(slots=32, positions=16)
-    for step, of_step in enumerate(tokens):
-        found.update(cache.logits(of_step, torch.full((32,), step)).numpy().tobytes())
+rounding = Precision(weights=torch.float32, products=torch.bfloat16, head=torch.float32)
+for precision in (rounding, FP32):
+    policy = Llama(LlamaModel(hidden=64, layers=2, heads=2, mlp=128), 30, torch.device("cpu"), precision)
+    policy.init_weights(torch.Generator().manual_seed(0))
+    policy.rounds_factors_only = precision is rounding
+    with torch.inference_mode():
+        cache = policy.new_cache(slots=32, positions=16)
+        for step, of_step in enumerate(tokens):
+            found.update(cache.logits(of_step, torch.full((32,), step)).numpy().tobytes())
 states = policy.states(tokens).hidden
 states.square().sum().backward()
 found.update(states.detach().numpy().tobytes())
