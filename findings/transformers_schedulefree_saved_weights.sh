@@ -36,7 +36,9 @@ def arguments(name, **others):
 
 def loss_of(folder):
     """The loss of a saved model on all texts."""
-    return Trainer(model=LlamaForCausalLM.from_pretrained(folder), args=arguments("loss"), eval_dataset=data).evaluate()["eval_loss"]
+    trainer = Trainer(model=LlamaForCausalLM.from_pretrained(folder), args=arguments("loss"), eval_dataset=data)
+    trainer.remove_callback(PrinterCallback)
+    return trainer.evaluate()["eval_loss"]
 
 
 def saved(name, **evaluation):
