@@ -128,7 +128,9 @@ def sweep_once(file: Path, scale: str | None, sets: Sequence[str], options: Trai
     if study.made:
         out.say(made_text(study))
     if new := newly_left_out(plan, place):
-        out.say(f"{name} leaves out runs that it has trained, since the file has changed: {named_runs(new)}")
+        out.say(
+            f"since settings, variants, seeds or code have changed, {name} leaves out trained runs: {named_runs(new)}"
+        )
     if dry_run:
         if lost:
             warn(f"{lost}; pass --shorten to continue anyway")

@@ -123,8 +123,8 @@ def _left_out(plan: Plan) -> Iterable[Remark]:
         yield Remark(kind="shortened", weight="warning", text=text, clause=clause)
     if others:
         text = (
-            f"{counted(len(others), 'run')} of {plan.sweep} with other settings or of other variants count no longer, "
-            f"since the file has changed: {named_runs(others)}."
+            f"{counted(len(others), 'run')} of {plan.sweep} with other settings or code, or of other variants, count "
+            f"no longer: {named_runs(others)}."
         )
         yield Remark(kind="left out", weight="note", text=text)
 

@@ -1,6 +1,6 @@
 """Finds a log's columns of steps, scores and compute, and makes the curve."""
 
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 
@@ -11,6 +11,7 @@ from ablations.fit.curve import Curve
 from ablations.logs.attempts import counting_rows
 from ablations.logs.counters import beginning_note, check_counters, check_sum
 from ablations.logs.expression import (
+    Constant,
     Expression,
     calls_of,
     column_text,
@@ -36,6 +37,8 @@ STEPS_SHOWN = 3
 LEAST_SCORES, MOST_WAIT = 3, 3.0
 """Number of scores needed to tell that the score has ended, and the longest gap allowed, as a multiple of the longest
 so far."""
+MOST_OF_A_FRACTION = 0.01
+"""Largest score of a run whose fractions were divided by 100."""
 STEP_OF_ROW = "the step, once for each row"
 """Name for the step in the compute of a trainer, regardless of the column that holds it."""
 
@@ -225,8 +228,36 @@ def curve_of_log(log: Log, meaning: LogMeaning, *, name: str, start: str) -> tup
         *log.notes,
         *_odd_values(log, values, found, counting.notes),
         *_left_out(values.step, compute, is_scored, is_reading, untimed, nan_steps),
-        *filter(None, [on_repeats, *thinned, *_on_compute(log, values, compute, meaning, found)]),
+        *filter(
+            None,
+            [
+                _percent_twice(found.score, values.columns, score[is_reading]),
+                on_repeats,
+                *thinned,
+                *_on_compute(log, values, compute, meaning, found),
+            ],
+        ),
     ]
+
+
+def _percent_twice(score: Expression, columns: Mapping[str, np.ndarray], values: np.ndarray) -> str:
+    """A note if a score is divided by 100 whose columns are fractions already."""
+    divided = [
+        call
+        for sign, by in (("/", 100.0), ("*", 0.01))
+        for call in calls_of(score, sign)
+        if any(one == Constant(value=by) for one in call.arguments)
+    ]
+    known = [columns[name][~np.isnan(columns[name])] for name in columns_of(score)]
+    if not divided or not all(one.size and one.min() >= 0 and one.max() <= 1 for one in known):
+        return ""
+    if not 0 < float(np.nanmax(values)) <= MOST_OF_A_FRACTION:
+        return ""
+    named, raw = " and ".join(dict.fromkeys(columns_of(score))), max(float(one.max()) for one in known)
+    return (
+        f"{named} is at most {raw:g}, so it may be a fraction already, and --score divides it by 100; if so, write the "
+        "column alone"
+    )
 
 
 def _on_compute(

@@ -550,6 +550,18 @@ def test_a_reward_of_trl_that_is_the_sum_of_other_functions_is_another_score(tmp
     assert study_of_logs(paths, LogMeaning(trainer="trl", gpus=1, score="eval_rewards/acc/mean")).notes == ()
 
 
+@pytest.mark.parametrize("score", ["acc / 100", "0.01 * acc"])
+def test_a_fraction_that_is_divided_by_100_is_said_and_percent_are_not(tmp_path, score):
+    fractions = [{"step": step, "acc": step / 50} for step in range(1, 41)]
+    _, warnings = curve_of(tmp_path, fractions, score=score)
+    assert warnings == (
+        "acc is at most 0.8, so it may be a fraction already, and --score divides it by 100; if so, write the column "
+        "alone",
+    )
+    percent = [{"step": step, "acc": 2.0 * step} for step in range(1, 41)]
+    assert curve_of(tmp_path, percent, score=score)[1] == ()
+
+
 def test_a_log_that_continues_another_is_left_out_with_the_advice_to_join_both(tmp_path):
     rows = [{"step": step, "s": 60.0, "acc": step / 100} for step in range(41, 81)]
     with pytest.raises(

@@ -127,8 +127,8 @@ def test_runs_with_former_settings_are_named_when_they_leave_the_study(home, tmp
     (remark,) = [one for one in open_sweep("before", home.path).remarks if one.kind == "left out"]
     assert (remark.weight, remark.text) == (
         "note",
-        "3 runs of before with other settings or of other variants count no longer, since the file has changed: "
-        "scalerl-s0, scalerl-s1, scalerl-s2.",
+        "3 runs of before with other settings or code, or of other variants, count no longer: scalerl-s0, scalerl-s1, "
+        "scalerl-s2.",
     )
     assert sized(plan, home, shorten=False).left_out == {}
 
