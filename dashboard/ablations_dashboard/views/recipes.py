@@ -1,5 +1,6 @@
 """Two recipes side by side, differences first, each setting with its meaning and source."""
 
+import shlex
 from contextlib import suppress
 from typing import Any
 
@@ -57,7 +58,7 @@ def show() -> None:
     seen = table.drop(columns=["differs", *ONLY_IN_CSV]).map(with_code).rename(columns=in_markdown)
     st.table(seen, hide_index=True)
     offer_csv(table, name="recipes")
-    command = f"platform diff {words[left]} {words[right]} --scale {scale} {home.option}"
+    command = f"{shlex.join(['platform', 'diff', words[left], words[right], '--scale', scale])} {home.option}"
     st.caption(f"{in_code(command)} prints what differs.")
 
 

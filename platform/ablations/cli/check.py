@@ -112,9 +112,15 @@ def is_sweep(file: str) -> bool:
 
 
 def refuse_early(
-    recipes: Mapping[str, AnyRecipe], out: Screen, *, trains_here: bool = True, of_study: Sequence[Finding] = ()
+    recipes: Mapping[str, AnyRecipe],
+    out: Screen,
+    *,
+    whole: str,
+    trains_here: bool = True,
+    of_study: Sequence[Finding] = (),
 ) -> None:
     """Run the quick checks at the start of a sweep or run: prints warnings, raises AblationsError for rejected recipes.
+    `whole` is the command that runs all checks.
 
     Runs that train on another machine may find a sandbox there, so a missing sandbox here is only a warning.
     """
@@ -132,7 +138,7 @@ def refuse_early(
         text = "\n  ".join(lines_of(one, len(recipes), most_faults=0))
         out.say(f"warning: {text}", style="yellow")
     if warned:
-        out.say("To list every affected row, run `platform check`.")
+        out.say(f"To list every affected row, run `{whole}`.")
     if refused:
         raise AblationsError("nothing was started: " + "\n  ".join(refused))
 

@@ -207,7 +207,8 @@ def train(
     compute = asked.in_scale_units(unit_gpu_hours=resolved.compute_unit_gpu_hours, own=1.0)
     check_horizon(f"recipe {recipe}", resolved, compute)
     place.require_writable()
-    refuse_early({recipe: resolved}, console(stderr=True))
+    whole = ["platform", "check", recipe, "--scale", scale, *(f"--set={text}" for text in set_ or ())]
+    refuse_early({recipe: resolved}, console(stderr=True), whole=shlex.join(whole))
     run_id = resolved.identity(seed)
     folder = place.run(run_id)
     folder.create(resolved, seed)

@@ -17,6 +17,7 @@ from ablations.cli.options import ExecutorName
 from ablations.cli.output import ask, print_json
 from ablations.errors import AblationsError
 from ablations.home.home import Home
+from ablations.home.start_command import check_command
 from ablations.home.started_sweep import StartedSweep
 from ablations.pools.local import ThisMachine, gpus_here, most_runs_here
 from ablations.pools.placed import refuse_idle_devices, threads_of_node
@@ -78,7 +79,9 @@ def trained(
             missing = {row.variant for row in run_rows(started) if not row.state.state.is_finished}
             recipes = {one.name: one.recipe for one in study.variants if one.name in missing}
             effects = side_effects(study) if recipes else []
-            refuse_early(recipes, out, trains_here=options.executor == "local", of_study=effects)
+            refuse_early(
+                recipes, out, whole=check_command(started), trains_here=options.executor == "local", of_study=effects
+            )
             run_sweep(study, started, file=file, executor=where, tracker=tracker, console=out)
     except KeyboardInterrupt:
         out.print(where.interrupted)

@@ -20,6 +20,8 @@ from ablations.home.started_sweep import StartedSweep
 
 OF_DESIGN = ("--scale", "--set", "--budget", "--home")
 """Options of `platform sweep` that `platform design` has too."""
+OF_CHECK = ("--scale", "--set")
+"""Options of `platform sweep` that `platform check` has too."""
 OF_STUDY = ("--scale", "--home")
 """Options of `platform reproduce` that a sweep of the same study needs; it gets the budget of the plan."""
 FOR_ONE_START = ("--after",)
@@ -54,8 +56,12 @@ def design_command(sweep: StartedSweep) -> str:
 
 def design_words(sweep: StartedSweep) -> list[str]:
     """The words of `design_command`, as given in `start_folder`."""
-    options = [word for option, word in _options(_of_file(sweep)[2:]) if option in ("", *OF_DESIGN)]
-    return ["platform", "design", *options]
+    return _about_file(sweep, "design", OF_DESIGN)
+
+
+def check_command(sweep: StartedSweep) -> str:
+    """The command that checks all that the study trains on, which needs no home folder."""
+    return _in_folder(sweep, _about_file(sweep, "check", OF_CHECK))
 
 
 def start_folder(sweep: StartedSweep) -> Path:
@@ -87,17 +93,26 @@ def _of_file(sweep: StartedSweep) -> list[str]:
     return _with_budget(["platform", "sweep", str(file), *kept], sweep.plan.budget_gpu_hours)
 
 
+def _about_file(sweep: StartedSweep, verb: str, options: Sequence[str]) -> list[str]:
+    """The words of another command about the sweep's file, with these of its options."""
+    return ["platform", verb, *(word for option, word in _options(_of_file(sweep)[2:]) if option in ("", *options))]
+
+
 def _with_budget(words: Sequence[str], budget_gpu_hours: float) -> list[str]:
     return [*_without(words, ("--budget",)), "--budget", f"{budget_gpu_hours:.12g}h"]
 
 
 def _here(sweep: StartedSweep, words: Sequence[str]) -> str:
-    """The command line for a shell in the current folder."""
+    """The command line for a shell in the current folder, with the home folder."""
     folder, home = start_folder(sweep), sweep.home
     named = [word.removeprefix("--home=") for option, word in _options(words) if option == "--home"][-1:]
     if not named or Path(os.path.normpath(folder / named[0])) != home.path:
         words = [*_without(words, ("--home",)), *shlex.split(home.end_of_command_in(folder))]
-    line = shlex.join(words)
+    return _in_folder(sweep, words)
+
+
+def _in_folder(sweep: StartedSweep, words: Sequence[str]) -> str:
+    folder, line = start_folder(sweep), shlex.join(words)
     return line if folder == Path.cwd() else f"cd {shlex.quote(str(folder))} && {line}"
 
 

@@ -78,10 +78,11 @@ def test_a_missing_sandbox_is_refused_here_and_a_warning_for_runs_that_train_els
     monkeypatch.setattr(Sandbox, "run", fail)
     monkeypatch.setattr(coding, "usable_sandbox", Sandbox)  # one that has not been found yet
     with pytest.raises(AblationsError, match=r"nothing was started: sandbox, isolation: .*cannot isolate programs"):
-        refuse_early({"scalerl": recipe}, Screen())
+        refuse_early({"scalerl": recipe}, Screen(), whole="platform check code.yaml")
     out = Screen(file=io.StringIO(), width=200)
-    refuse_early({"scalerl": recipe}, out, trains_here=False)
+    refuse_early({"scalerl": recipe}, out, whole="platform check code.yaml", trains_here=False)
     assert "warning: sandbox, isolation" in out.file.getvalue()
+    assert "To list every affected row, run `platform check code.yaml`." in out.file.getvalue()
     assert "code: not examined: this machine cannot run the task's programs" in out.file.getvalue()
 
 

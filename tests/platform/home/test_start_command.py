@@ -16,6 +16,7 @@ from ablations.cli.output import command_given
 from ablations.home.home import Home
 from ablations.home.plan import Plan
 from ablations.home.start_command import (
+    check_command,
     design_command,
     folder_given,
     longer_command,
@@ -125,6 +126,7 @@ def test_a_reproduction_keeps_its_seeds_so_more_of_them_are_a_sweep_of_its_file(
         trained = f"platform sweep sweeps/paper/fig4a.yaml --scale smoke --home {home} --budget 2000h"
         assert more_seeds_command(sweep) == trained
         assert design_command(sweep) == trained.replace("sweep", "design", 1)
+        assert check_command(sweep) == "platform check sweeps/paper/fig4a.yaml --scale smoke"
 
 
 @pytest.mark.parametrize(
