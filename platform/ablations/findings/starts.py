@@ -1,4 +1,4 @@
-"""Remarks on variants whose score before training is not that of the reference, so that levels differ without training.
+"""Remarks on runs that do not begin as the others: with another score before training, or late.
 
 Starts are the scores at step 0, or at compute 0 if steps are unknown. Two variants begin apart if their mean starts
 differ by more than 0.05 and by more than six standard errors, from the spread of starts within variants and the noise
@@ -10,15 +10,19 @@ from collections.abc import Iterator, Sequence
 
 import numpy as np
 
-from ablations.findings.remark import MOST_NAMED, Remark, by_variant
+from ablations.findings.remark import MOST_NAMED, Remark, by_variant, remark_on, seeds_said
 from ablations.readings.fitted_run import FittedRun
 from ablations.text import counted
 
 LEAST_APART, STANDARD_ERRORS = 0.05, 6.0
+MOST_SPACINGS = 1.5
+"""Number of usual distances between evaluations within which a run may begin."""
 
 
 def remarks_on_starts(reference: str, runs: Sequence[FittedRun]) -> Iterator[Remark]:
-    """A remark on the variants that begin elsewhere than the reference, with their scores."""
+    """A remark on the variants that begin elsewhere than the reference, with their scores, and one on each variant with
+    runs that begin late."""
+    yield from _late(runs)
     starts = {
         name: (some, np.array([float(run.curve.score[0]) for run in some if run.curve is not None]))
         for name, some, _ in by_variant(runs, _has_start)
@@ -48,12 +52,40 @@ def remarks_on_starts(reference: str, runs: Sequence[FittedRun]) -> Iterator[Rem
     )
 
 
+def _late(runs: Sequence[FittedRun]) -> Iterator[Remark]:
+    """A remark on each variant with runs that begin after 0, further than their evaluations lie apart, if most runs
+    begin at 0."""
+    known = [run for run in runs if run.curve is not None]
+    if 2 * sum(map(_has_start, known)) <= len(known):
+        return
+    for name, some, number in by_variant(known, _begins_late):
+        firsts = "; ".join(f"seed {run.seed} at {_first(run)}" for run in some)
+        said = f"the evaluations of {seeds_said(some, number)} begin late ({firsts}), those of most runs at 0"
+        after = " A run that begins with a checkpoint of another is no run of its own."
+        yield remark_on("starts apart", name, some, number, said, after, weight="warning")
+
+
+def _begins_late(run: FittedRun) -> bool:
+    counter = _counter(run)
+    return counter.size > 1 and bool(counter[0] > MOST_SPACINGS * np.median(np.diff(counter)))
+
+
+def _first(run: FittedRun) -> str:
+    assert run.curve is not None
+    return f"{'compute' if run.curve.step is None else 'step'} {_counter(run)[0]:g}"
+
+
+def _counter(run: FittedRun) -> np.ndarray:
+    """The steps of a run's evaluations, or their compute if steps are unknown."""
+    if run.curve is None:
+        return np.zeros(0)
+    return run.curve.compute if run.curve.step is None else run.curve.step
+
+
 def _has_start(run: FittedRun) -> bool:
     """True if the first evaluation came before training: at step 0, or at compute 0 if steps are unknown."""
-    if run.curve is None:
-        return False
-    counter = run.curve.compute if run.curve.step is None else run.curve.step
-    return bool(counter[0] == 0)
+    counter = _counter(run)
+    return bool(counter.size and counter[0] == 0)
 
 
 def _spread(starts: Sequence[np.ndarray], runs: Sequence[FittedRun]) -> float:

@@ -1,4 +1,4 @@
-"""Variants that begin elsewhere than the reference are named with both scores."""
+"""Variants that begin elsewhere than the reference are named with both scores, and runs that begin late."""
 
 import numpy as np
 from unfitted_runs import unfitted_run
@@ -35,8 +35,22 @@ def test_starts_that_differ_by_noise_are_not_named():
 
 def test_only_scores_before_training_are_compared():
     assert not said(runs("base", 0.20, 0.21), runs("new", 0.35, 0.36, first=2.0))
-    continued = unfitted_run("new", 0, compute=range(4), score=[0.5, 0.6, 0.6, 0.6], step=range(200, 204))
-    assert not said(runs("base", 0.20, 0.21), [continued])
+
+
+def test_runs_that_begin_late_are_named_with_their_first_steps():
+    continued = unfitted_run("new", 1, compute=range(4), score=[0.5, 0.6, 0.6, 0.6], step=range(200, 240, 10))
+    (text,) = said(runs("base", 0.20, 0.21), runs("new", 0.20), [continued])
+    assert text == (
+        "new: the evaluations of 1 of 2 seeds begin late (seed 1 at step 200), those of most runs at 0. A run that "
+        "begins with a checkpoint of another is no run of its own."
+    )
+
+
+def test_runs_without_an_evaluation_before_training_do_not_begin_late():
+    first = unfitted_run("new", 0, compute=range(1, 5), score=[0.3, 0.4, 0.5, 0.6], step=range(40, 200, 40))
+    assert not said(runs("base", 0.20, 0.21), [first])
+    late = unfitted_run("late", 0, compute=range(4), score=[0.5, 0.6, 0.6, 0.6], step=range(200, 240, 10))
+    assert not said([late, first])
 
 
 def test_many_variants_that_begin_elsewhere_are_one_remark():
