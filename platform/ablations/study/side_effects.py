@@ -35,6 +35,8 @@ EVALUATION_SIZES = (
     "eval_split",
 )
 """Settings of TRL and of scripts that say how many prompts are held out: 100, or `test[:100]`."""
+EVALUATIONS = ("eval_strategy", "eval_steps", "num_generations_eval", *EVALUATION_SIZES)
+"""Settings of TRL that say when and on what a run is evaluated."""
 MOST_READ = 20_000
 """Rows of a data file that are read."""
 MOST_OF_DATA = 50_000_000
@@ -44,6 +46,7 @@ MOST_OF_DATA = 50_000_000
 def side_effects(study: Study) -> list[Finding]:
     """Warnings about a study of a known trainer: each effect once, with the variants that have it if not all do."""
     found: dict[tuple[str, str, str], list[str]] = {}
+    evaluations: dict[str, dict[str, tuple[str, str]]] = {}
     for variant in study.variants:
         if not isinstance(variant.recipe, CommandRecipe):
             return []
@@ -52,11 +55,37 @@ def side_effects(study: Study) -> list[Finding]:
             with suppress(Unreadable, ArithmeticError):
                 if settings and (effect := of_settings(settings, study.sweep.seeds)):
                     found.setdefault((check, *effect), []).append(variant.name)
+        with suppress(Unreadable):
+            if settings and settings.trainer == "trl" and not settings.value("use_vllm"):
+                evaluations[variant.name] = {
+                    name: (repr(given[0]), settings.shown(name))
+                    for name in EVALUATIONS
+                    if (given := settings.find(name))
+                }
+    found |= _unequal_evaluations(evaluations, study.reference.name)
     findings: list[Finding] = []
     for (check, text, remedy), names in found.items():
         some = tuple(names) if len(names) < len(study.variants) else ()
         findings.append(Finding(part=PROGRAM, check=check, level="warning", found=text, remedy=remedy, variants=some))
     return findings
+
+
+def _unequal_evaluations(
+    by_variant: dict[str, dict[str, tuple[str, str]]], reference: str
+) -> dict[tuple[str, str, str], list[str]]:
+    """The variants with other evaluations than the reference, by check, text and remedy; settings as value and text."""
+    wanted, found = by_variant.get(reference, {}), dict[tuple[str, str, str], list[str]]()
+    for variant, own in by_variant.items() if reference in by_variant else ():
+        names = [name for name in EVALUATIONS if own.get(name, ("", ""))[0] != wanted.get(name, ("", ""))[0]]
+        if names:
+            text = (
+                f"{' and '.join(own[name][1] if name in own else f'no {name}' for name in names)}, unlike {reference}: "
+            )
+            text += "an evaluation draws its answers from the random state of training, so runs of one seed have other "
+            text += "rollouts after the first one, and are no pair"
+            remedy = f"give all variants the same {' and '.join(names)}"
+            found.setdefault(("unequal evaluations", text, remedy), []).append(variant)
+    return found
 
 
 def _generation(s: ProgramSettings) -> tuple[int, str]:

@@ -503,6 +503,22 @@ def test_an_effect_of_some_variants_names_them_and_their_file(tmp_path):
     assert remedy == "set epsilon_high to the cap, 5 in ScaleRL"
 
 
+def test_variants_that_are_evaluated_otherwise_are_named_with_the_reason(tmp_path):
+    reference = BASE | {"eval_strategy": "steps", "eval_steps": 20, "max_eval_samples": 64}
+    variants = {
+        "often": {"eval_steps": 5},
+        "also": {"eval_steps": 5, "beta": 0.1},
+        "same": {"eval_steps": 20, "learning_rate": 1e-7},
+    }
+    ((check, text, remedy, names),) = found(tmp_path, TRL, reference=reference, variants=variants)
+    assert (check, names) == ("unequal evaluations", ("often", "also"))
+    assert text.startswith(
+        f"eval_steps 5 ({shown_path(tmp_path / 'study.yaml')}), unlike settings: an evaluation draws"
+    )
+    assert remedy == "give all variants the same eval_steps"
+    assert found(tmp_path, TRL, reference=reference | {"use_vllm": True}, variants=variants) == []
+
+
 def test_what_a_script_passes_itself_counts_before_the_configuration_and_has_its_line(tmp_path):
     config = "args = GRPOConfig(output_dir=str(run.folder), loss_type='cispo',\n    epsilon_high=0.4)\n"
     reference = BASE | {"loss_type": "grpo", "epsilon_high": 5.0}
