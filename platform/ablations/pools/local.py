@@ -47,18 +47,20 @@ class LocalJob:
     why: str = ""
     is_lost: bool = False
     """True if the server ended before it started the process."""
+    _has_started: bool = False
 
     def done(self) -> bool:
         server_ended = self.server.poll() is not None  # asked first: it may start the process in between
-        if not self.output.exists():
-            if server_ended:
-                self.is_lost, self.why = True, f"the process that starts runs has ended; its output is in {self.log}"
-            return server_ended
-        if is_locked(self.output):
-            return False
-        if self.output.stat().st_size:
-            self.why = f"the process was killed; it printed something before its log was open, see {self.output}"
-        return True
+        if self.output.exists():
+            self._has_started = True
+            if is_locked(self.output):
+                return False
+            if self.output.stat().st_size:
+                self.why = f"the process was killed; it printed something before its log was open, see {self.output}"
+            return True
+        if server_ended and not self._has_started:
+            self.is_lost, self.why = True, f"the process that starts runs has ended; its output is in {self.log}"
+        return server_ended or self._has_started  # a user may delete the file
 
 
 @dataclass(kw_only=True)

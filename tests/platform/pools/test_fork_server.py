@@ -154,6 +154,13 @@ def test_a_run_that_is_killed_is_over(sweep, site):
     assert (job.is_lost, job.why) == (False, "")
 
 
+def test_a_run_whose_file_is_deleted_does_not_keep_the_sweep(sweep, site):
+    job, _ = begun(site, sweep.plan.runs[0].id)
+    shutil.rmtree(site.folder)
+    assert job.done()
+    assert not job.is_lost
+
+
 def test_a_run_outlives_its_server_and_the_next_has_another(sweep, site):
     one, other = (run.id for run in sweep.plan.runs[:2])
     job, seen = begun(site, one)
