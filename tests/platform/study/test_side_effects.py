@@ -507,7 +507,7 @@ def test_variants_that_are_evaluated_otherwise_are_named_with_the_reason(tmp_pat
     reference = BASE | {"eval_strategy": "steps", "eval_steps": 20, "max_eval_samples": 64}
     variants = {
         "often": {"eval_steps": 5},
-        "also": {"eval_steps": 5, "beta": 0.1},
+        "also": {"eval_steps": 5, "learning_rate": 1e-7},
         "same": {"eval_steps": 20, "learning_rate": 1e-7},
     }
     ((check, text, remedy, names),) = found(tmp_path, TRL, reference=reference, variants=variants)
