@@ -126,7 +126,7 @@ NOT_RUN = {
         "--variant loss --seed seed --reference cispo",
     ),
     "an agent at the other end; tests/platform/cli/test_mcp.py is one": (
-        *("platform mcp", "platform mcp --allow-sweeps --most-compute 200"),
+        *("platform mcp", "platform mcp --most-compute 200"),
     ),
     "the reader's own shell": (
         "source .venv/bin/activate",

@@ -77,7 +77,7 @@ def whole_command(
 
 INTERRUPTED = 130
 """The exit code that Typer gives some commands on Ctrl-C."""
-OTHER_WORDS = {"--baseline": "--reference"}
+OTHER_WORDS = {"--baseline": "--reference", "--allow-sweeps": "--most-compute"}
 """Options by the names that people try for them."""
 UsageProblem: Any = typer.BadParameter.__base__
 """Typer's error for an unknown option or a missing argument, which it does not export."""

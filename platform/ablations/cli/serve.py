@@ -125,19 +125,16 @@ def become(command: list[str]) -> NoReturn:
 
 
 def mcp(
-    allow_sweeps: Annotated[
-        bool, typer.Option("--allow-sweeps", help="Offer the tool sweep, which trains on this machine.")
-    ] = False,
     most_compute: Annotated[
         float | None,
         typer.Option(
-            help="With --allow-sweeps: reject a sweep with more compute left to train than this, in GPU-hours or the "
-            "study's own unit."
+            help="Offer the tool sweep, which trains on this machine; it rejects a sweep with more compute left to "
+            "train than this, in GPU-hours or the study's own unit."
         ),
     ] = None,
     most_hours: Annotated[
         float | None,
-        typer.Option(help="With --allow-sweeps: stop a sweep that has trained on this machine for this many hours."),
+        typer.Option(help="With --most-compute: stop a sweep that has trained on this machine for this many hours."),
     ] = None,
     home: HomeOption = None,
 ) -> None:
@@ -146,15 +143,12 @@ def mcp(
     Each tool returns what its command prints with --json. File names are relative to the folder in which the server
     starts; only files in it, in the home folder and in the folders of ABLATIONS_READ_FROM are read.
     """
-    if allow_sweeps and most_compute is None:
-        raise AblationsError("--allow-sweeps: --most-compute is missing; write for example --most-compute 100")
-    if most_compute is not None and not allow_sweeps:
-        raise AblationsError(f"--most-compute {most_compute:g} has no effect without --allow-sweeps")
     if most_compute is not None and not most_compute > 0:
         raise AblationsError(f"--most-compute: found {most_compute:g}; must be a number greater than 0")
-    if most_hours is not None and not (allow_sweeps and most_hours > 0):
-        right = "write a number greater than 0" if allow_sweeps else "it has no effect without --allow-sweeps"
-        raise AblationsError(f"--most-hours {most_hours:g}: {right}")
+    if most_hours is not None and most_compute is None:
+        raise AblationsError(f"--most-hours {most_hours:g} has no effect without --most-compute")
+    if most_hours is not None and not most_hours > 0:
+        raise AblationsError(f"--most-hours: found {most_hours:g}; must be a number greater than 0")
     if importlib.util.find_spec("mcp") is None:
         raise AblationsError("the server for agents is not installed; run `pip install 'ablations[mcp]'`")
     from ablations.cli.mcp_tools import Tools

@@ -344,9 +344,9 @@ def command(monkeypatch, capsys):
         (["sync", "--watch", "--json"], "--json has no effect with --watch"),
         *((["status", "-w", option], f"{option} has no effect with --watch") for option in ("--json", "--all")),
         (["forecast", "loo", "--backtest", "--reference", "loo-loss"], "loo-loss has no effect with --backtest"),
-        (["mcp", "--allow-sweeps"], "--allow-sweeps: --most-compute is missing"),
-        (["mcp", "--most-compute", "9"], "--most-compute 9 has no effect without --allow-sweeps"),
-        (["mcp", "--allow-sweeps", "--most-compute", "nan"], "found nan; must be a number greater than 0"),
+        (["mcp", "--most-compute", "nan"], "--most-compute: found nan; must be a number greater than 0"),
+        (["mcp", "--most-hours", "2"], "--most-hours 2 has no effect without --most-compute"),
+        (["mcp", "--most-compute", "9", "--most-hours", "nan"], "--most-hours: found nan; must be a number greater"),
     ],
 )
 def test_wrong_input_is_one_message_and_exit_code_2(command, arguments, said, tmp_path, monkeypatch):
@@ -372,6 +372,7 @@ def test_wrong_input_is_one_message_and_exit_code_2(command, arguments, said, tm
             "No such option: --baseline; the option is called --reference; for its options",
         ),
         (["status", "--baseline", "loo"], "No such option: --baseline; for its options, run"),
+        (["mcp", "--allow-sweeps"], "No such option: --allow-sweeps; the option is called --most-compute; for its"),
         (["comparr"], "No such command 'comparr'. Did you mean 'compare'? For all commands, run"),
         (["sync", "--every", "x"], "Invalid value for '--every': "),
     ],

@@ -74,7 +74,7 @@ def test_tools_give_the_documents_and_the_errors_of_the_commands(tmp_path):
         return names, [await client.call_tool(*call) for call in calls]
 
     names, (compared, planned, unknown, singular, misnamed, mistyped, refused) = session(
-        tmp_path, talk, "--allow-sweeps", "--most-compute", "11249"
+        tmp_path, talk, "--most-compute", "11249"
     )
     campaigns = {"campaign_new", "campaign_propose", "campaign_decide"}
     assert names - campaigns == {
@@ -178,7 +178,7 @@ def test_a_sweep_within_the_limit_goes_on_without_the_server(tmp_path, empty_sto
     async def talk(client: ClientSession) -> dict[str, Any]:
         return answer(await client.call_tool("sweep", {"file": str(study)}))
 
-    started = session(home, talk, "--allow-sweeps", "--most-compute", "200")  # two runs of 100 tokens
+    started = session(home, talk, "--most-compute", "200")  # two runs of 100 tokens
     assert started.keys() == {"sweep", "pid", "log"}
     assert os.getsid(started["pid"]) == started["pid"]
     go.touch()
@@ -301,7 +301,7 @@ def test_a_sweep_ends_after_its_hours(tmp_path, empty_store, monkeypatch):
     async def talk(client: ClientSession) -> dict[str, Any]:
         return answer(await client.call_tool("sweep", {"file": str(study)}))
 
-    options = ("--allow-sweeps", "--most-compute", "1e9", "--most-hours", str(20 / 3600))
+    options = ("--most-compute", "1e9", "--most-hours", str(20 / 3600))
     started = session(home, talk, *options)
     wait_until(
         lambda: "Stopped. Run the same" in Path(started["log"]).read_text(),
