@@ -15,7 +15,7 @@ def runs(scores):
 
 def test_a_home_without_campaigns_says_what_starts_one(monkeypatch, tmp_path):
     page = open_page(monkeypatch, tmp_path, "campaigns")
-    assert "platform campaign NAME --proposals 200" in page.info[0].value
+    assert f"platform campaign NAME --proposals 200 --home {tmp_path}" in page.info[0].value
 
 
 def test_kept_and_discarded_proposals_are_shown_with_their_gains(monkeypatch, tmp_path):

@@ -141,7 +141,7 @@ def test_long_words_are_broken_where_a_phone_ends():
 
 def test_without_a_card_the_page_names_the_command(monkeypatch, tmp_path):
     make_home(tmp_path)
-    assert "platform reproduce fig4a" in messages(open_page(monkeypatch, tmp_path, "paper"))
+    assert f"platform reproduce fig4a --home {tmp_path}" in messages(open_page(monkeypatch, tmp_path, "paper"))
 
 
 def test_a_damaged_card_is_said_and_costs_no_other(monkeypatch, tmp_path):

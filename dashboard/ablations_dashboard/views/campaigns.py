@@ -18,7 +18,8 @@ def show() -> None:
     names = tuple(campaign_names(home))
     st.title("Campaigns")
     if not names:
-        st.info(f"No campaign in {in_code(str(home.path))}. `platform campaign NAME --proposals 200` starts one.")
+        command = f"platform campaign NAME --proposals 200 {home.option}"
+        st.info(f"No campaign in {in_code(str(home.path))}. {in_code(command)} starts one.")
         st.stop()
     name = pick("campaign", "Campaign", names, default=names[0], widget=st.sidebar.selectbox)
     show_document(campaign_document(read_campaign(home, name)), scope=name)

@@ -39,9 +39,10 @@ def show() -> None:
         st.error(with_code(str(problem)))
     cards = sorted((one for one in found if isinstance(one, WrittenCard)), key=lambda card: card.sweep)
     if not cards:
+        train = in_code(f"platform reproduce fig4a {home.option}")
         st.info(
-            f"No card in {in_code(str(home.path))}. {in_code('platform reproduce fig4a')} trains a study and writes "
-            f"one; {in_code('platform reproduce --list')} names them all."
+            f"No card in {in_code(str(home.path))}. {train} trains a study and writes one; "
+            f"{in_code('platform reproduce --list')} names them all."
         )
         st.stop()
     claims = [one for card in cards for one in card.claims]

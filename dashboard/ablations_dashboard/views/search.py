@@ -38,11 +38,10 @@ def show_search(sweep: StartedSweep) -> None:
     record = read_search(sweep)
     if record is None:
         searches = [name for name in sweep.home.sweep_names() if is_search(sweep, name)]
+        start = f"platform sweep sweeps/search_lr.yaml {sweep.home.option}"
         others = f" Searches of this home folder: {', '.join(map(in_code, searches))}." if searches else ""
         st.info(
-            "This sweep is not a search, so it has no trials."
-            + others
-            + f" To start a search, run {in_code('platform sweep sweeps/search_lr.yaml')}."
+            "This sweep is not a search, so it has no trials." + others + f" To start a search, run {in_code(start)}."
         )
         st.stop()
     done = len(record.ranked)

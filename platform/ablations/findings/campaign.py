@@ -378,6 +378,7 @@ def _known_ledger(home: Home, name: str) -> Ledger:
     if not ledger.path.exists():
         raise AblationsError(
             f"unknown campaign '{name}' in {home.path}; {did_you_mean(name, campaign_names(home), 'campaigns')}; "
-            f"to start it, run `platform campaign {name} --proposals 200`; one of another folder needs its --home"
+            f"to start it, run `platform campaign {name} --proposals 200{home.end_of_command}`; one of another folder "
+            "needs its --home"
         )
     return ledger
