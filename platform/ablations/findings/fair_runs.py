@@ -13,17 +13,23 @@ from pathlib import Path
 from ablations.answers.footing import MOST_APART
 from ablations.answers.level import level_of
 from ablations.errors import AblationsError
+from ablations.fit.curve import Curve
 from ablations.home.labels import run_name
+from ablations.home.source import source_of
 from ablations.home.started_sweep import StartedSweep
 from ablations.readings.run_reading import kept_reading
 from ablations.text import compute_text, cut_message
 from scalerl.recipe.command import AnyRecipe, CommandRecipe
+from scalerl.run.run_folder import RunFolder
 
 SHARES_UP_TO = 10_000
 """Number of answers up to which two runs may score the same by chance."""
 COARSE_DIGITS = 7
 """Digits behind the point up to which two of a thousand runs may score the same by chance."""
 PROMPT_KEYS = ("prompt", "problem", "question", "input")
+OF_READING = ("score column", "compute column", "answers of an evaluation")
+"""Conditions of how runs were read, compared where both sides say them: curves name no columns, and campaigns of
+earlier versions none of these."""
 CODE_SUFFIXES = (".py", ".sh", ".yaml", ".yml", ".toml", ".json", ".cfg", ".ini")
 """Suffixes of the files of a folder that count as code and settings."""
 
@@ -57,12 +63,20 @@ def refuse_unfair(new: Sequence[NewRun], known: Sequence[NewRun], ceiling: float
                 "or its seed changes nothing"
             )
         if before:
-            _refuse_other_conditions(run.conditions, before[0].conditions)
+            _refuse_other_conditions(run.conditions, _conditions_of(before))
         before.append(run)
+
+
+def _conditions_of(runs: Sequence[NewRun]) -> dict[str, str]:
+    """The conditions of the first run, and each reading of the first run that says it."""
+    read = {name: text for run in reversed(runs) for name, text in run.conditions.items() if name in OF_READING}
+    return {**runs[0].conditions, **read}
 
 
 def _refuse_other_conditions(given: Mapping[str, str], first: Mapping[str, str]) -> None:
     for name in dict.fromkeys((*first, *given)):
+        if name in OF_READING and not (name in given and name in first):
+            continue
         here, there = given.get(name, "not said"), first.get(name, "not said")
         if here != there:
             raise AblationsError(
@@ -166,6 +180,7 @@ def runs_of_sweep(sweep: StartedSweep, variant: str, *, compute: float | None) -
             )
         recipe = None if plan.imported else folder.read_recipe()[0]
         conditions = {"budget": f"{at:g} {plan.compute_name}"} | ({"scale": plan.scale} if plan.scale else {})
+        conditions |= _reading(folder, curve)
         if recipe is not None:
             identity = hashlib.sha256(f"{recipe.canonical_json()} {status.code_versions}".encode()).hexdigest()[:16]
             conditions |= {"machine": f"{status.host}, {status.processor}", **_evaluation(recipe)}
@@ -175,6 +190,15 @@ def runs_of_sweep(sweep: StartedSweep, variant: str, *, compute: float | None) -
         command = f"platform status {plan.sweep}{sweep.home.end_of_command}"
         raise AblationsError(f"{variant}: no run of it has ended; `{command}` says when they will")
     return found, identity, unfinished
+
+
+def _reading(folder: RunFolder, curve: Curve) -> dict[str, str]:
+    """What score and compute of an imported run are made of, and the answers behind each score if always as many."""
+    source, samples = source_of(folder), curve.samples
+    found = {} if source is None else {f"{name} column": text for name, text in source.read_as.items()}
+    if samples is not None and (samples == samples[0]).all():
+        found["answers of an evaluation"] = f"{samples[0]:g}"
+    return found
 
 
 def _evaluation(recipe: AnyRecipe) -> dict[str, str]:

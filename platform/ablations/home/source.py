@@ -1,13 +1,15 @@
 """Where an imported run comes from: `source.json` in its folder, which runs trained here do not have.
 
 {"reader": "verl", "version": "0.1.0 3f0c9a1b2d4e", "place": "runs/dapo-s1.jsonl", "start": "seed 1",
+ "read_as": {"score": "val-core/gsm8k/acc", "compute": "timing_s/step with --gpus 8"},
  "files": [{"path": "/data/runs/dapo-s1.jsonl", "bytes": 48211, "modified_ns": 1764167574000000000,
             "sha256": "81d2..."}]}
 """
 
 import json
 import time
-from dataclasses import asdict, dataclass
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
 
 from pydantic import TypeAdapter
@@ -66,6 +68,8 @@ class RunSource:
     """Name of the log in messages."""
     start: str = ""
     """Runs with equal, non-empty starts began alike (`ablations.fit.curve.Curve.start`)."""
+    read_as: Mapping[str, str] = field(default_factory=dict)
+    """What score and compute are made of: {"score": "acc", "compute": "timing_s/step with --gpus 8"}"""
     files: tuple[SourceFile, ...] = ()
 
     def write(self, folder: RunFolder) -> None:

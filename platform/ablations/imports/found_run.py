@@ -1,7 +1,7 @@
 """A run found in a source of other trainers, and what a home folder remembers of it between imports."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Protocol
 
@@ -32,6 +32,8 @@ class FoundRun:
     """Evaluation rows that already have the form of the run log; without any, they are made from the curve."""
     score: str = ""
     """The columns that its score was read from; empty if the source has just one score."""
+    read_as: Mapping[str, str] = field(default_factory=dict)
+    """What its score and its compute are made of: {"score": "acc", "compute": "timing_s/step with --gpus 8"}."""
     warnings: tuple[str, ...] = ()
     reason: str = ""
     is_stopped: bool = False
@@ -94,6 +96,8 @@ class RunRecord:
     is_stopped: bool = False
     score: str = ""
     """The columns that its score was read from."""
+    read_as: Mapping[str, str] = field(default_factory=dict)
+    """What its score and its compute are made of."""
 
     @classmethod
     def of(cls, run_id: str, run: FoundRun) -> "RunRecord":
@@ -116,6 +120,7 @@ class RunRecord:
             is_stopped=run.is_stopped,
             warnings=run.warnings,
             score=run.score,
+            read_as=run.read_as,
             steps=steps,
             **of_curve,
         )

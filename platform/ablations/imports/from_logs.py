@@ -70,8 +70,8 @@ class LoggedRuns:
             return replace(found, reason="; ".join(dict.fromkeys(filter(None, (of_training, str(error))))))
         off_page = steps_off_page(log, self.meaning)
         evaluations = [row | {"off_page": True} if row["step"] in off_page else row for row in rows_of_curve(curve)]
-        score = self.meaning.score_name(log.columns)
-        return replace(found, curve=curve, evaluations=evaluations, score=score, warnings=tuple(warnings))
+        found = replace(found, score=self.meaning.score_name(log.columns), read_as=self.meaning.described(log.columns))
+        return replace(found, curve=curve, evaluations=evaluations, warnings=tuple(warnings))
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -228,6 +228,7 @@ def _measured(
         start=start,
         curve=curve,
         score=meaning.score_name(log.columns),
+        read_as=meaning.described(log.columns),
         warnings=tuple(warnings),
     )
 

@@ -207,6 +207,7 @@ def _read(home: Home, sweep: str, source: ForeignSource, new: list[RunFolder]) -
                 version=version_of_readers(),
                 place=record.place,
                 start=record.start,
+                read_as=record.read_as,
                 files=(*files,),
             )
             _write_log(home.run(run_id), run, made, new)
@@ -253,7 +254,12 @@ def _write_source(folder: RunFolder, run: RunRecord, record: SourceRecord) -> No
     if folder.read_status() != status:
         folder.write_status(status)
     source = RunSource(
-        reader=record.reader, version=record.version, place=run.place, start=run.start, files=record.files
+        reader=record.reader,
+        version=record.version,
+        place=run.place,
+        start=run.start,
+        read_as=run.read_as,
+        files=record.files,
     )
     source.write(folder)
 

@@ -11,6 +11,7 @@ from ablations.fit.curve import Curve
 from ablations.logs.attempts import counting_rows
 from ablations.logs.counters import beginning_note, check_counters, check_sum
 from ablations.logs.expression import (
+    ColumnOf,
     Constant,
     Expression,
     calls_of,
@@ -118,6 +119,17 @@ class LogMeaning:
         is_sum = self.preset is not None and any(name in self.preset.scores for name in names)
         parts = self.preset.summand_columns(columns) if self.preset is not None and is_sum else []
         return ", ".join(names) + (f" (of {', '.join(parts)})" if parts else "")
+
+    def described(self, columns: Collection[str]) -> dict[str, str]:
+        """What score and compute are made of: {"score": "acc", "compute": "timing_s/step with --gpus 8"}."""
+        score, compute = self.score_name(columns), self.compute
+        if self.score and parse(self.score, columns, option="--score") != ColumnOf(name=score):
+            score = self.score
+        if compute is None:
+            assert self.preset is not None, "checked before"
+            assert self.gpus is not None, "checked before"
+            compute = f"{' + '.join(self.preset.time_columns(columns))} with --gpus {self.gpus:g}"
+        return {"score": score, "compute": compute}
 
     def _resolve_compute(self, columns: Collection[str]) -> Expression:
         if self.compute:

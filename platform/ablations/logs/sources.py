@@ -42,7 +42,7 @@ GENERAL_NAMES = re.compile(
     re.IGNORECASE,
 )
 """Generic names of files and folders; the parent folder then names the run."""
-EVALUATIONS = re.compile(
+EVAL_FILE = re.compile(
     r"(.+[-_.])?(eval|evaluation|test|val|valid|validation)s?([-_.](history|logs?|metrics|progress|results|scores))?",
     re.IGNORECASE,
 )
@@ -129,7 +129,7 @@ def _in_folder(folder: Path) -> LogSource:
     main = [path for path in found if path.suffix == ".wandb" or path.name == STATE]
     first = [path for path in found if _kind(path) not in SECOND_CHOICES]
     general = [path for path in first if GENERAL_NAMES.fullmatch(_stem(path))]
-    if any(EVALUATIONS.fullmatch(_stem(path)) for path in {*first} - {*general}):
+    if any(EVAL_FILE.fullmatch(_stem(path)) for path in {*first} - {*general}):
         general = []
     logs = main or general or first or [path for path in found if _kind(path) == ".json"] or found
     if len(logs) == 1:

@@ -7,6 +7,7 @@ import subprocess
 import sys
 import time
 from dataclasses import replace
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -17,6 +18,7 @@ from typer.testing import CliRunner
 from ablations.cli import app
 from ablations.errors import AblationsError
 from ablations.findings.campaign import read_campaign
+from ablations.findings.fair_runs import NewRun, refuse_unfair
 from ablations.home.home import Home
 from ablations.study.expand import expand
 
@@ -329,6 +331,62 @@ def test_curves_are_compared_by_their_level_at_equal_compute(tmp_path):
         run("keep", "night", "best", "--condition=machine=b", home)
     with pytest.raises(AblationsError, match="'my change' is not a valid proposal name"):
         run("keep", "night", "my change", home)
+
+
+def write_verl_logs(folder, level, score="val-core/gsm8k/acc/mean@1"):
+    """Three logs as verl writes them: 40 steps of an hour, a score every second step that rises to `level`."""
+    for seed in range(3):
+        rows = [
+            {"step": step, "data": {"timing_s/step": 3600.0}}
+            | ({} if step % 2 else {"data": {"timing_s/step": 3600.0, score: level * step / (step + 4) + 0.003 * seed}})
+            for step in range(1, 41)
+        ]
+        folder.mkdir(exist_ok=True)
+        (folder / f"{folder.name}-s{seed}.jsonl").write_text("\n".join(map(json.dumps, rows)) + "\n")
+    return [str(path) for path in sorted(folder.iterdir())]
+
+
+def test_logs_that_are_read_otherwise_than_the_first_are_refused(tmp_path):
+    home, start = f"--home={tmp_path / 'home'}", write_verl_logs(tmp_path / "start", 0.5)
+    run("campaign", "night", "--proposals=20", home)
+    run("keep", "night", "start", *start, "--log=verl", "--gpus=8", home, code=11)
+    first = read_campaign(Home(tmp_path / "home"), "night").runs[0].conditions
+    assert first["score column"] == "val-core/gsm8k/acc/mean@1"
+    assert first["compute column"] == "timing_s/step with --gpus 8"
+    more = write_verl_logs(tmp_path / "more", 0.51)
+    with pytest.raises(
+        AblationsError, match=r"compute column: timing_s/step with --gpus 16, but the runs of this .* 8;"
+    ):
+        run("keep", "night", "more", *more, "--log=verl", "--gpus=16", home)
+    other = write_verl_logs(tmp_path / "other", 0.9, score="val-core/math/acc/mean@1")
+    with pytest.raises(AblationsError, match=r"score column: val-core/math/acc/mean@1, but the runs .* val-core/gsm8k"):
+        run("keep", "night", "other", *other, "--log=verl", "--gpus=8", home)
+    run("keep", "night", "more", *more, "--log=verl", "--gpus=8", home, code=11)
+
+
+def test_scores_of_another_number_of_answers_are_refused(tmp_path):
+    home = f"--home={tmp_path / 'home'}"
+
+    def curves(name, level, answers):
+        path = tmp_path / f"{name}.csv"
+        head, *rows = Path(write_curves(path, level)).read_text().splitlines()
+        path.write_text("\n".join([f"{head},samples", *(f"{row},{answers}" for row in rows)]) + "\n")
+        return str(path)
+
+    run("campaign", "night", "--proposals=20", home)
+    run("keep", "night", "start", curves("start", 0.5, 400), home)
+    with pytest.raises(AblationsError, match=r"answers of an evaluation: 100, but the runs of this campaign have 400;"):
+        run("keep", "night", "fewer", curves("fewer", 0.6, 100), home)
+
+
+def test_a_campaign_that_says_nothing_of_readings_goes_on_and_holds_to_the_first_that_does():
+    budget = {"budget": "40 GPU-hours"}
+    earlier = NewRun(score=0.4, conditions=budget)
+    first, other = (NewRun(score=0.5, conditions=budget | {"score column": name}) for name in ("acc", "acc_of_math"))
+    refuse_unfair([first], [earlier], ceiling=None)
+    refuse_unfair([earlier], [first], ceiling=None)
+    with pytest.raises(AblationsError, match="score column: acc_of_math, but the runs of this campaign have acc;"):
+        refuse_unfair([other], [earlier, first], ceiling=None)
 
 
 def test_runs_of_a_sweep_that_still_train_are_said_and_awaited(tmp_path):
