@@ -35,7 +35,7 @@ EVALUATION_SIZES = (
     "eval_split",
 )
 """Settings of TRL and of scripts that say how many prompts are held out: 100, or `test[:100]`."""
-EVALUATIONS = ("eval_strategy", "eval_steps", "num_generations_eval", *EVALUATION_SIZES)
+UNEQUAL_EVALUATIONS = ("eval_strategy", "eval_steps", "num_generations_eval", *EVALUATION_SIZES)
 """Settings of TRL that say when and on what a run is evaluated."""
 MOST_READ = 20_000
 """Rows of a data file that are read."""
@@ -59,7 +59,7 @@ def side_effects(study: Study) -> list[Finding]:
             if settings and settings.trainer == "trl" and not settings.value("use_vllm"):
                 evaluations[variant.name] = {
                     name: (repr(given[0]), settings.shown(name))
-                    for name in EVALUATIONS
+                    for name in UNEQUAL_EVALUATIONS
                     if (given := settings.find(name))
                 }
     found |= _unequal_evaluations(evaluations, study.reference.name)
@@ -76,7 +76,7 @@ def _unequal_evaluations(
     """The variants with other evaluations than the reference, by check, text and remedy; settings as value and text."""
     wanted, found = by_variant.get(reference, {}), dict[tuple[str, str, str], list[str]]()
     for variant, own in by_variant.items() if reference in by_variant else ():
-        names = [name for name in EVALUATIONS if own.get(name, ("", ""))[0] != wanted.get(name, ("", ""))[0]]
+        names = [name for name in UNEQUAL_EVALUATIONS if own.get(name, ("", ""))[0] != wanted.get(name, ("", ""))[0]]
         if names:
             text = (
                 f"{' and '.join(own[name][1] if name in own else f'no {name}' for name in names)}, unlike {reference}: "
