@@ -583,6 +583,24 @@ def test_a_longer_run_that_is_seldom_evaluated_is_not_compared_by_lines_between_
     assert "seldom: 2 of 2 seeds have too few evaluations up to 200 steps for a level." in shown
     found = json.loads(compare(*sorted(tmp_path.glob("*.jsonl")), *named, "--json"))["variants"][1]
     assert (found["curve"], found["level"], found["level_verdict"]) == ("seldom", None, "cannot tell")
+    assert (
+        "seldom has too few evaluations up to 200 steps for a level, and neither seeds nor budget add any there: "
+        "evaluate it more often."
+    ) in shown
+    assert "would settle the level" not in shown
+
+
+def test_runs_whose_scores_are_nan_to_the_end_are_not_to_be_continued(tmp_path):
+    for variant, last in (("sound", 100), ("diverged", 40)):
+        for seed in range(2):
+            rng = np.random.default_rng(seed)
+            curve = [0.2 + 0.5 * step / (step + 50) + rng.normal(0, 0.01) for step in range(101)]
+            rows = [{"step": step, "acc": one if step <= last else math.nan} for step, one in enumerate(curve)]
+            written(tmp_path / f"{variant}-s{seed}.jsonl", rows)
+    named = ["--score", "acc", "--compute", "step", "--reference", "sound", "--home", tmp_path]
+    shown = " ".join(compare(*sorted(tmp_path.glob("*.jsonl")), *named).split())
+    assert "The scores of diverged are NaN to the end: find out whether the model or its evaluation broke" in shown
+    assert "continue them" not in shown
 
 
 def test_a_log_that_has_changed_is_read_again_and_no_other_is(tmp_path):
