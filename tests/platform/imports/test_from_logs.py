@@ -590,6 +590,21 @@ def test_a_longer_run_that_is_seldom_evaluated_is_not_compared_by_lines_between_
     assert "would settle the level" not in shown
 
 
+def test_a_column_with_the_best_score_so_far_is_said_in_the_comparison(tmp_path):
+    for variant, shown in (("each", np.array), ("best", np.maximum.accumulate)):
+        for seed in range(2):
+            rng, step = np.random.default_rng(seed), np.arange(60)
+            curve = shown(0.2 + 0.5 * step / (step + 50) + rng.normal(0, 0.01, 60))
+            written(
+                tmp_path / f"{variant}-s{seed}.jsonl",
+                [{"step": at, "acc": one} for at, one in enumerate(curve.tolist())],
+            )
+    named = ["--score", "acc", "--compute", "step", "--reference", "each", "--home", tmp_path]
+    shown = " ".join(compare(*sorted(tmp_path.glob("*.jsonl")), *named).split())
+    assert "best: the score of 2 of 2 seeds may be the best so far (seeds 0, 1: it repeats and never falls)" in shown
+    assert "each: the score of" not in shown
+
+
 def test_runs_whose_scores_are_nan_to_the_end_are_not_to_be_continued(tmp_path):
     for variant, last in (("sound", 100), ("diverged", 40)):
         for seed in range(2):
