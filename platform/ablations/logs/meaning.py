@@ -125,8 +125,8 @@ class LogMeaning:
     def described(self, columns: Collection[str]) -> dict[str, str]:
         """What score and compute are made of: {"score": "acc", "compute": "timing_s/step with --gpus 8"}."""
         score, compute = self.score_name(columns), self.compute
-        if self.score and parse(self.score, columns, option="--score") != ColumnOf(name=score):
-            score = self.score
+        if not isinstance(self.resolve_score(columns), ColumnOf):
+            score = f"{self.score}, from {score}"
         if compute is None:
             assert self.preset is not None, "checked before"
             assert self.gpus is not None, "checked before"

@@ -590,6 +590,14 @@ def test_a_longer_run_that_is_seldom_evaluated_is_not_compared_by_lines_between_
     assert "would settle the level" not in shown
 
 
+def test_what_score_and_compute_are_made_of_names_expressions_gpus_and_the_rewards_of_a_sum():
+    columns = ["eval_reward", "eval_rewards/acc/mean", "step_time"]
+    trl = LogMeaning(trainer="trl", gpus=8, score="eval_reward").described(columns)
+    assert trl == {"score": "eval_reward (of eval_rewards/acc/mean)", "compute": "step_time with --gpus 8"}
+    own = LogMeaning(score="(a + b) / 2", compute="cumsum(s)").described(["a", "b", "s"])
+    assert own == {"score": "(a + b) / 2, from a, b", "compute": "cumsum(s)"}
+
+
 def test_a_column_with_the_best_score_so_far_is_said_in_the_comparison(tmp_path):
     for variant, shown in (("each", np.array), ("best", np.maximum.accumulate)):
         for seed in range(2):
