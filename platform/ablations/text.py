@@ -103,9 +103,30 @@ def compute_title(compute_name: str) -> str:
     return "compute" if compute_name == "compute" else f"compute ({compute_name})"
 
 
+RATIO = "ratio"
+"""Format of ratios in tables and sentences, beside Python's own."""
+TWO_DIGITS_FROM, TWO_DIGITS_TO = 0.0995, 99.995
+"""Ratios between these are shown with two digits after the point, others to three digits."""
+
+
+def ratio_text(ratio: float) -> str:
+    """A ratio, for tables and sentences: 0.63, 1.31 or 12.50; to three digits where these would say little: 0.00104 or
+    1,040.
+    """
+    if TWO_DIGITS_FROM <= ratio < TWO_DIGITS_TO:
+        return f"{ratio:.2f}"
+    short = float(f"{ratio:.3g}")
+    return f"{short:,.10g}" if LEAST_PLAIN <= ratio < LEAST_POWER else f"{short:g}"
+
+
+def formatted(number: float, form: str) -> str:
+    """A number in a format of Python's, or as a ratio."""
+    return ratio_text(number) if form == RATIO else format(number, form)
+
+
 def interval_text(estimate: float | None, lo: float | None, hi: float | None, form: str) -> str:
     """An interval: `0.610 [0.590, 0.633]`. An unbounded end reads `…`; an estimate of None is left out."""
-    return _interval(*(None if number is None else format(number, form) for number in (estimate, lo, hi)))
+    return _interval(*(None if number is None else formatted(number, form) for number in (estimate, lo, hi)))
 
 
 def compute_interval_text(estimate: float | None, lo: float | None, hi: float | None) -> str:

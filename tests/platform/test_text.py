@@ -3,6 +3,8 @@ import re
 
 import pytest
 
+from ablations.answers.questions import COMPUTE
+from ablations.report.documents.number_cells import number_cell
 from ablations.text import (
     MINUTE_S,
     changes_text,
@@ -10,6 +12,7 @@ from ablations.text import (
     cut_message,
     duration_text,
     interval_text,
+    ratio_text,
 )
 
 
@@ -41,11 +44,38 @@ def test_an_interval_shows_which_ends_it_has(numbers, text):
     assert interval_text(estimate, lo, hi, ".3f") == text
 
 
-@pytest.mark.parametrize("form", [".3f", "+.3f", "+z.3f", ".2f", "compute"])
+@pytest.mark.parametrize(
+    ("ratio", "text"),
+    [
+        (0.63, "0.63"),
+        (1.314, "1.31"),
+        (12.5, "12.50"),
+        (0.1, "0.10"),
+        (0.0994, "0.0994"),
+        (0.001, "0.001"),
+        (0.0010437, "0.00104"),
+        (2.3456e-6, "2.35e-06"),
+        (99.994, "99.99"),
+        (99.996, "100"),
+        (1000.4, "1,000"),
+        (12_345.0, "12,300"),
+        (4.567e10, "4.57e+10"),
+    ],
+)
+def test_a_ratio_has_three_digits_where_two_after_the_point_would_say_little(ratio, text):
+    assert ratio_text(ratio) == text
+
+
+def test_an_interval_of_small_ratios_is_not_all_zeros():
+    assert interval_text(0.00104, 0.00098, 0.00111, COMPUTE.form) == "0.00104 [0.00098, 0.00111]"
+    assert number_cell(1000.4, COMPUTE.form).text == "1,000"
+
+
+@pytest.mark.parametrize("form", [".3f", "+.3f", "+z.3f", ".2f", "ratio", "compute"])
 def test_no_estimate_is_rounded_past_an_end_that_it_lies_within(form):
     rng = random.Random(48)
     for _ in range(2000):
-        scale = 10 ** rng.uniform(-6, 12) if form == "compute" else 1.0
+        scale = 10 ** rng.uniform(-6, 12) if form in ("compute", "ratio") else 1.0
         apart = 10 ** rng.uniform(-5, 0)
         numbers = sorted(scale * (rng.uniform(0.2, 1) + apart * rng.random()) for _ in range(3))
         lo, estimate, hi = numbers

@@ -59,7 +59,7 @@ class Question:
     is_by_law: bool = False
     """True if the number depends on the law beyond the readings, so that the spread is estimated under each law."""
     form: str
-    """Format of the numbers in tables: "+z.3f", where z drops the sign of -0.000."""
+    """Format of the numbers in tables: "+z.3f", where z drops the sign of -0.000, or `RATIO`."""
     heading: str
     """Heading of the column of numbers: "level − {reference}"."""
     axis: str

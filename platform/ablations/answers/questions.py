@@ -15,6 +15,7 @@ from ablations.answers.repeats import Repeats
 from ablations.answers.rise import rise_together
 from ablations.fit.engine.family import SIGMOID
 from ablations.fit.result import Fit
+from ablations.text import RATIO
 
 
 def _levels(fits: Sequence[Fit], baseline: Sequence[Fit], law: str, compute: float | None = None) -> Repeats | None:
@@ -108,7 +109,7 @@ COMPUTE = Question(
     widest=math.log(1.5) / 2,
     repeats=_ln_computes,
     on_one_footing=_every_ln_compute,
-    form=".2f",
+    form=RATIO,
     heading="compute ÷ {reference}",
     axis="under 1 needs less compute",
     noun="the compute ratio",

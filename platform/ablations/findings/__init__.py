@@ -6,7 +6,7 @@ variant_comparison  their comparison with the reference, with what other sweeps 
 remarks         all remarks to read before the numbers; remark: one of them, and the words they share
 copies          remarks on runs that have the evaluations of others; paces: on compute a step that is far from usual
 starts          remarks on runs that begin with another score, or late
-held_out_changes  remarks on runs whose held-out set may have changed
+held_out_changes  remarks on runs whose held-out set may have changed; best_so_far: whose score may be the best so far
 declines        remarks on runs that collapsed or fell; trainer_warnings: on what trainers warned of
 run_ends        remarks on runs that ended before the others, and on the compute at which levels are read
 several_sweeps  several sweeps against one reference

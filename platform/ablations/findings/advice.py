@@ -13,7 +13,7 @@ The terminal, `--json`, the pages and the reports all read `next_steps`.
 
 import math
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
@@ -32,6 +32,7 @@ from ablations.fit.options import MIN_READINGS
 from ablations.home.plan import Plan
 from ablations.home.start_command import design_command, longer_command, more_seeds_command
 from ablations.home.started_sweep import StartedSweep
+from ablations.logs.meaning import SCORE_IS_NAN
 from ablations.readings.fitted_run import FittedRun
 from ablations.text import compute_text, counted
 
@@ -43,9 +44,9 @@ MOST_NAMED_OPEN = 2
 """Limit on the variants that a sentence names; beyond it they are only counted."""
 MOST_CAUSES_SAID = 3
 """Limit on the sentences about causes."""
-WHY = Literal["spoiled", "short", "flat", "budget", "seeds", "apart"]
-"""What keeps a question open: spoiled seeds, runs that ended early, a curve without a rise, too little compute, too few
-seeds, or seeds so far apart that no affordable number of them helps."""
+WHY = Literal["spoiled", "short", "sparse", "flat", "budget", "seeds", "apart"]
+"""What keeps a question open: spoiled seeds, runs that ended early, too few evaluations for a level, a curve without a
+rise, too little compute, too few seeds, or seeds so far apart that no affordable number of them helps."""
 DESIGNED: tuple[WHY, ...] = ("seeds", "budget")
 """Causes that a larger design cures."""
 
@@ -82,9 +83,9 @@ def open_questions(results: Results) -> list[Open]:
     reference = next((line for line in lines if line.name == results.plan.reference), None)
     if reference is None:
         return []
-    spoiled = _spoiled(results)
+    spoiled, sparse = _spoiled(results), _sparse(results)
     due = _due(results)
-    return [_open(line, reference, answer, spoiled, due) for line in lines for answer in undecided(line)]
+    return [_open(line, reference, answer, spoiled, sparse, due) for line in lines for answer in undecided(line)]
 
 
 def _due(results: Results) -> float:
@@ -94,7 +95,12 @@ def _due(results: Results) -> float:
 
 
 def _open(
-    line: VariantResult, reference: VariantResult, answer: Answer, spoiled: Mapping[str, Sequence[Remark]], due: float
+    line: VariantResult,
+    reference: VariantResult,
+    answer: Answer,
+    spoiled: Mapping[str, Sequence[Remark]],
+    sparse: Collection[str],
+    due: float,
 ) -> Open:
     question = answer.question.name
     sides = (line, reference)
@@ -105,6 +111,9 @@ def _open(
         return Open(line=line, question=question, why="spoiled", side=fallen)
     if line.level_compute * NEARLY < due:
         return Open(line=line, question=question, why="short", side=line)
+    seldom = next((side for side in sides if side.name in sparse), None)
+    if seldom is not None and question == LEVEL.name and answer.estimate is None:
+        return Open(line=line, question=question, why="sparse", side=seldom)
     if flat is not None and question != LEVEL.name:
         return Open(line=line, question=question, why="flat", side=flat)
     if needed <= MOST_SEEDS:
@@ -122,6 +131,16 @@ def _spoiled(results: Results) -> dict[str, list[Remark]]:
             for name in one.variants:
                 found.setdefault(name, []).append(one)
     return found
+
+
+def _sparse(results: Results) -> set[str]:
+    """The variants with runs that have too few evaluations for a level."""
+    return {name for one in results.remarks if one.kind == "no level" for name in one.variants}
+
+
+def _ends_in_nan(results: Results, variant: str) -> bool:
+    """True if scores of a run of this variant are NaN to its end, so that going on would add none."""
+    return any(SCORE_IS_NAN in text for run in results.variant(variant).runs for text in run.warnings)
 
 
 def _spoiled_said(remarks: Sequence[Remark], of: str = "") -> str:
@@ -284,11 +303,24 @@ def _causes_said(results: Results, found: Sequence[Open]) -> list[str]:
             said[
                 f"{first} fix {what}, or train more seeds, {price}: {_with_more_seeds(results, {side.name: num})}."
             ] = None
-    if short := [side.name for side in _sides(_because("short", found))]:
+    ended = [side.name for side in _sides(_because("short", found))]
+    diverged = [name for name in ended if _ends_in_nan(results, name)]
+    if diverged:
+        said[
+            f"The scores of {_shown(diverged, ' and ')} are NaN to the end: find out whether the model or its "
+            "evaluation broke, since going on adds no score."
+        ] = None
+    if short := [name for name in ended if name not in diverged]:
         assert results.comparison is not None
         of = f" of {_shown(short, ' and ')}" if set(short) <= set(results.comparison.footing.own) else ""
         due = f"{compute_text(_due(results))} {results.plan.compute_name}"
         said[f"Runs{of} ended before {due}: continue them first."] = None
+    for side in _sides(_because("sparse", found)):
+        at = f"{compute_text(_due(results))} {results.plan.compute_name}"
+        said[
+            f"{side.name} has too few evaluations up to {at} for a level, and neither seeds nor budget add any there: "
+            "evaluate it more often."
+        ] = None
     for side in _sides(_because("flat", found)):
         questions = _listed(_questions([one for one in _because("flat", found) if one.side is side]))
         said[f"{side.name} does not rise, so neither seeds nor budget will decide {questions}."] = None
@@ -363,6 +395,8 @@ def _in_a_cell(one: Open, spoiled: Mapping[str, Sequence[Remark]]) -> str:
             return _spoiled_said(spoiled[one.side.name], of)
         case "short":
             return "runs ended early"
+        case "sparse":
+            return f"more evaluations{of}"
         case "flat":
             return f"{one.side.name} does not rise"
         case "apart":

@@ -28,13 +28,14 @@ RemarkKind = Literal[
     "pace",
     "starts apart",
     "held-out change",
+    "best so far",
     "unlike",
     "stopped",
     "health",
     "no gradient",
     "one seed",
 ]
-ON_CURVES: tuple[RemarkKind, ...] = ("copies", "pace", "starts apart", "held-out change")
+ON_CURVES: tuple[RemarkKind, ...] = ("copies", "pace", "starts apart", "held-out change", "best so far")
 """Kinds of remarks on curves that may not be what they seem, whatever is made of them."""
 Weight = Literal["error", "warning", "note"]
 WEIGHTS: tuple[Weight, ...] = ("error", "warning", "note")

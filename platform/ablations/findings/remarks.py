@@ -6,6 +6,7 @@ The list is made once, here. The terminal, `--json`, the pages, the reports and 
 from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING
 
+from ablations.findings.best_so_far import remarks_on_best_so_far
 from ablations.findings.copies import remarks_on_copies
 from ablations.findings.declines import (
     collapse_of,
@@ -56,6 +57,7 @@ def remarks_of(
         *remarks_on_paces(runs, plan.compute_name),
         *remarks_on_starts(plan.reference, runs),
         *remarks_on_held_out_changes(runs, plan.compute_name),
+        *remarks_on_best_so_far(runs),
         *_code(runs),
         *_unfinished(plan, runs, stopped),
         *remarks_on_ends_below_start(plan, runs),

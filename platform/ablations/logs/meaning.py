@@ -38,6 +38,8 @@ STEPS_SHOWN = 3
 LEAST_SCORES, MOST_WAIT = 3, 3.0
 """Number of scores needed to tell that the score has ended, and the longest gap allowed, as a multiple of the longest
 so far."""
+SCORE_IS_NAN = "the score is NaN"
+"""Beginning of the note on a score that is NaN to the end of its log."""
 MOST_OF_A_FRACTION = 0.01
 """Largest score of a run whose fractions were divided by 100."""
 STEP_OF_ROW = "the step, once for each row"
@@ -123,8 +125,8 @@ class LogMeaning:
     def described(self, columns: Collection[str]) -> dict[str, str]:
         """What score and compute are made of: {"score": "acc", "compute": "timing_s/step with --gpus 8"}."""
         score, compute = self.score_name(columns), self.compute
-        if self.score and parse(self.score, columns, option="--score") != ColumnOf(name=score):
-            score = self.score
+        if not isinstance(self.resolve_score(columns), ColumnOf):
+            score = f"{self.score}, from {score}"
         if compute is None:
             assert self.preset is not None, "checked before"
             assert self.gpus is not None, "checked before"
@@ -355,7 +357,7 @@ def _early_end(step: np.ndarray, is_scored: np.ndarray, compute: np.ndarray, nan
         return ""
     if (later := nan_steps[nan_steps > scored[-1]]).size:
         return (
-            f"the score is NaN from step {later.min():g} to {later.max():g}: the model may have diverged; the curve "
+            f"{SCORE_IS_NAN} from step {later.min():g} to {later.max():g}: the model may have diverged; the curve "
             f"ends at step {scored[-1]:g}, which may flatter this run"
         )
     return (

@@ -583,6 +583,47 @@ def test_a_longer_run_that_is_seldom_evaluated_is_not_compared_by_lines_between_
     assert "seldom: 2 of 2 seeds have too few evaluations up to 200 steps for a level." in shown
     found = json.loads(compare(*sorted(tmp_path.glob("*.jsonl")), *named, "--json"))["variants"][1]
     assert (found["curve"], found["level"], found["level_verdict"]) == ("seldom", None, "cannot tell")
+    assert (
+        "seldom has too few evaluations up to 200 steps for a level, and neither seeds nor budget add any there: "
+        "evaluate it more often."
+    ) in shown
+    assert "would settle the level" not in shown
+
+
+def test_what_score_and_compute_are_made_of_names_expressions_gpus_and_the_rewards_of_a_sum():
+    columns = ["eval_reward", "eval_rewards/acc/mean", "step_time"]
+    trl = LogMeaning(trainer="trl", gpus=8, score="eval_reward").described(columns)
+    assert trl == {"score": "eval_reward (of eval_rewards/acc/mean)", "compute": "step_time with --gpus 8"}
+    own = LogMeaning(score="(a + b) / 2", compute="cumsum(s)").described(["a", "b", "s"])
+    assert own == {"score": "(a + b) / 2, from a, b", "compute": "cumsum(s)"}
+
+
+def test_a_column_with_the_best_score_so_far_is_said_in_the_comparison(tmp_path):
+    for variant, shown in (("each", np.array), ("best", np.maximum.accumulate)):
+        for seed in range(2):
+            rng, step = np.random.default_rng(seed), np.arange(60)
+            curve = shown(0.2 + 0.5 * step / (step + 50) + rng.normal(0, 0.01, 60))
+            written(
+                tmp_path / f"{variant}-s{seed}.jsonl",
+                [{"step": at, "acc": one} for at, one in enumerate(curve.tolist())],
+            )
+    named = ["--score", "acc", "--compute", "step", "--reference", "each", "--home", tmp_path]
+    shown = " ".join(compare(*sorted(tmp_path.glob("*.jsonl")), *named).split())
+    assert "best: the score of 2 of 2 seeds may be the best so far (seeds 0, 1: it repeats and never falls)" in shown
+    assert "each: the score of" not in shown
+
+
+def test_runs_whose_scores_are_nan_to_the_end_are_not_to_be_continued(tmp_path):
+    for variant, last in (("sound", 100), ("diverged", 40)):
+        for seed in range(2):
+            rng = np.random.default_rng(seed)
+            curve = [0.2 + 0.5 * step / (step + 50) + rng.normal(0, 0.01) for step in range(101)]
+            rows = [{"step": step, "acc": one if step <= last else math.nan} for step, one in enumerate(curve)]
+            written(tmp_path / f"{variant}-s{seed}.jsonl", rows)
+    named = ["--score", "acc", "--compute", "step", "--reference", "sound", "--home", tmp_path]
+    shown = " ".join(compare(*sorted(tmp_path.glob("*.jsonl")), *named).split())
+    assert "The scores of diverged are NaN to the end: find out whether the model or its evaluation broke" in shown
+    assert "continue them" not in shown
 
 
 def test_a_log_that_has_changed_is_read_again_and_no_other_is(tmp_path):

@@ -13,7 +13,7 @@ from ablations.report.documents.ladder import ladder_section
 from ablations.report.documents.regime import regime_section
 from ablations.report.figures.curves import CURVES_LEGEND, curves_chart
 from ablations.study.claims import Claim, Quantity
-from ablations.text import compute_text, counted, interval_text
+from ablations.text import RATIO, compute_text, counted, interval_text
 from scalerl.recipe import ResolvedRecipe
 from scalerl.recipe.episodes import Episodes, turn_limit
 
@@ -99,7 +99,7 @@ def found_text(judged: JudgedClaim) -> str:
     if found is None or (found.lo is None and found.hi is None):
         return UNKNOWN_QUANTITY[judged.claim.of]
     if judged.claim.of == "compute":
-        return f"x {interval_text(found.estimate, found.lo, found.hi, '.2f')}"
+        return f"x {interval_text(found.estimate, found.lo, found.hi, RATIO)}"
     return interval_text(found.estimate, found.lo, found.hi, "+z.3f")
 
 

@@ -15,7 +15,7 @@ from ablations.fit.options import MIN_READINGS
 from ablations.report.documents.blocks import Blocks, Cell, Text, table_of_rows
 from ablations.report.documents.number_cells import compute_cell, number_cell
 from ablations.study.pairs import balance_text, balanced_pairs, pair_names
-from ablations.text import at_scale, compute_text, counted, duration_text
+from ablations.text import at_scale, compute_text, counted, duration_text, ratio_text
 
 NOT_SEEN = "-"
 TITLE = "smallest detectable difference, by design"
@@ -85,7 +85,7 @@ def _seen_cell(question: str, sight: Sight) -> Cell:
     """The smallest detectable difference, `0.024`; for compute a factor, `x 1.31`; `-` if none is detectable."""
     if sight.seen is None:
         return Cell(NOT_SEEN)
-    return Cell(f"x {math.exp(sight.seen):.2f}" if question == "compute" else f"{sight.seen:.3f}", sight.seen)
+    return Cell(f"x {ratio_text(math.exp(sight.seen))}" if question == "compute" else f"{sight.seen:.3f}", sight.seen)
 
 
 def _notes(prospect: Prospect) -> list[str]:
@@ -125,7 +125,7 @@ def _seen(question: str, sight: Sight) -> str:
 
 
 def _half(question: str, half_width: float) -> str:
-    return f"to a factor of {math.exp(half_width):.2f}" if question == "compute" else f"±{half_width:.3f}"
+    return f"to a factor of {ratio_text(math.exp(half_width))}" if question == "compute" else f"±{half_width:.3f}"
 
 
 def _pair_sentences(prospect: Prospect) -> list[str]:
@@ -203,7 +203,7 @@ def answer(prospect: Prospect, question: str, detect: float) -> str:
 
 def _difference(question: str, size: float, form: str = ".3g") -> str:
     if question == "compute":
-        return f"a compute ratio of {math.exp(size):.2f}"
+        return f"a compute ratio of {ratio_text(math.exp(size))}"
     return f"a difference in {question} of {size:{form}}"
 
 

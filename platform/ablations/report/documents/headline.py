@@ -12,7 +12,7 @@ from ablations.findings.results import Results
 from ablations.fit.options import MIN_READINGS
 from ablations.home.started_sweep import StartedSweep
 from ablations.report.documents.variant_row import VariantRow
-from ablations.text import capitalised, compute_text, counted, interval_text
+from ablations.text import capitalised, compute_text, counted, interval_text, ratio_text
 from scalerl.recipe import ResolvedRecipe
 from scalerl.recipe.task_sentences import task_sentence
 
@@ -187,7 +187,7 @@ def _compute(reference: str, lines: Sequence[VariantResult], verdict: str) -> st
     if not found or len(lines) > MOST_SUMMED_UP:
         return ""
     times = sorted(one.estimate or 0.0 for one in found.values())
-    range_ = " to ".join(dict.fromkeys(f"{one:.2f}" for one in (times[0], times[-1])))
+    range_ = " to ".join(dict.fromkeys(ratio_text(one) for one in (times[0], times[-1])))
     return (
         f"{_subject([*found], of=len(lines))} need{'s' * (len(found) == 1)} {range_} times the compute of {reference} "
         "to the same pass rate."

@@ -4,7 +4,7 @@ from typing import Protocol
 
 from ablations.fit.asymptote import AsymptoteEstimate
 from ablations.report.documents.blocks import Cell
-from ablations.text import compute_text, interval_text, or_dots
+from ablations.text import compute_text, formatted, interval_text, or_dots
 
 
 class Bounded(Protocol):
@@ -20,7 +20,7 @@ class Bounded(Protocol):
 
 def number_cell(number: float | None, form: str) -> Cell:
     """The number in this format; empty for None."""
-    return Cell("") if number is None else Cell(format(number, form), number)
+    return Cell("") if number is None else Cell(formatted(number, form), number)
 
 
 def interval_cell(one: Bounded | None, form: str) -> Cell:
