@@ -186,8 +186,13 @@ SAID = (
     ),
     Said(
         page="docs/tutorial.md",
-        text="taking turns still needs more compute: {} [{}, {}] times as much",
+        text="Taking turns still needs more compute: {} [{}, {}] times as much",
         numbers=lambda facts: interval(facts.twice, "in_turns", "compute_ratio", ".2f"),
+    ),
+    Said(
+        page="docs/tutorial.md",
+        text="the difference in level has shrunk to {} [{}, {}]",
+        numbers=lambda facts: interval(facts.twice, "in_turns", "level_difference", "+.3f"),
     ),
     Said(
         page="docs/tutorial.md",
