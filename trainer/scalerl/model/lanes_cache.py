@@ -4,14 +4,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from scalerl.model.kernels.lanes import (
-    LANES,
-    QUAD,
-    side_by_side,
-    single_rows,
-    whole_blocks,
-    whole_positions,
-)
+from scalerl.model.kernels.lanes import LANES, QUAD, side_by_side, single_rows, whole_blocks, whole_positions
 from scalerl.model.kv_cache import KVCache
 
 
